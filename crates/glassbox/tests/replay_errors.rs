@@ -75,15 +75,47 @@ fn put(log: LogKind, ids: u64) -> MemoryFiles {
     let files = MemoryFiles::default();
     let db = open(&files, log, 1 << 26, Catalog::new().table::<Item>().procedure::<Put>()).unwrap();
     (1..=ids).for_each(|id| db.call(&Put { id }).unwrap());
+    // Closing would leave no call to replay.
+    files.after_kill()
+}
+
+/// Case 13: a new version of a procedure can be deployed after a clean close.
+#[test]
+fn a_closed_database_has_no_call_to_replay() {
+    procedure!(PutOther { id: u64 }, tx, this => tx.insert(&Item { id: this.id * 100, filler: filler(this.id) }));
+    let (files, catalog) = (MemoryFiles::default(), || Catalog::new().table::<Item>());
+    let db = open(&files, LogKind::Commands, 1 << 26, catalog().procedure::<Put>()).unwrap();
+    (1..=3).for_each(|id| db.call(&Put { id }).unwrap());
     db.close().unwrap();
-    files
+    // Its code has changed, and its version has not.
+    let db = open(&files, LogKind::Commands, 1 << 26, catalog().procedure::<PutOther>()).unwrap();
+    let ids = |db: &Database| {
+        let ids = db.transaction(|tx| {
+            let mut ids = Vec::new();
+            tx.scan::<Item>(.., Direction::Forward, |item| {
+                ids.push(item.id);
+                ControlFlow::Continue(())
+            })?;
+            Ok(ids)
+        });
+        ids.unwrap()
+    };
+    assert_eq!(ids(&db), [1, 2, 3]);
+    // Nothing was called: closing writes nothing.
+    let forces = files.forces();
+    db.close().unwrap();
+    let db = open(&files, LogKind::Commands, 1 << 26, catalog().procedure::<Put>()).unwrap();
+    assert_eq!(ids(&db), [1, 2, 3]);
+    drop(db);
+    assert!(files.forces() <= forces + 8, "{} forces", files.forces() - forces);
 }
 
 fn refusal(files: &MemoryFiles, catalog: Catalog) -> String {
     let error = open(files, LogKind::Commands, 1 << 26, catalog).expect_err("it is refused");
     let message = error.to_string();
     assert!(matches!(error, Error::Log(_)) && !message.contains("restore"), "{error:?}");
-    assert!(open(files, LogKind::Commands, 1 << 26, Catalog::new().table::<Item>().procedure::<Put>()).is_ok());
+    let former = Catalog::new().table::<Item>().procedure::<Put>();
+    assert!(open(&files.after_kill(), LogKind::Commands, 1 << 26, former).is_ok());
     message
 }
 

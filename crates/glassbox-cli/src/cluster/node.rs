@@ -72,7 +72,7 @@ pub fn run(arguments: &NodeArguments) -> anyhow::Result<Verdict> {
     node.close();
     match node.failed() {
         None => Ok(Verdict::Good),
-        Some(why) => bail!("{me} has stopped: its journal failed: {why}"),
+        Some(why) => bail!("{me} has stopped: {why}"),
     }
 }
 

@@ -61,6 +61,9 @@ pub enum OperateOption {
         partition: u8,
         /// The replica
         replica: u8,
+        /// How long to wait until its process can be reached
+        #[arg(long, value_name = "S", default_value = "10", value_parser = clap::value_parser!(u64).range(0..=86_400))]
+        wait_s: u64,
     },
     /// Change the concurrency-control scheme; `auto` watches the load and changes the scheme as it suggests, until
     /// interrupted
@@ -77,6 +80,9 @@ pub enum OperateOption {
         /// The coordinator's number
         #[arg(default_value = "0")]
         coordinator: u16,
+        /// How long to wait until its process can be reached
+        #[arg(long, value_name = "S", default_value = "10", value_parser = clap::value_parser!(u64).range(0..=86_400))]
+        wait_s: u64,
     },
 }
 
@@ -191,14 +197,18 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
         OperateOption::LeaveOut { partition, replica, .. } => {
             operator.leave_out(Address::Replica { partition, replica })
         }
-        OperateOption::BringBack { partition, replica, .. } => {
-            operator.bring_back(Address::Replica { partition, replica })
+        OperateOption::BringBack { partition, replica, wait_s, .. } => {
+            let replica = Address::Replica { partition, replica };
+            operator.wait_for(replica, Duration::from_secs(wait_s));
+            operator.bring_back(replica)
         }
         OperateOption::Scheme { scheme, .. } => {
             operator.change_scheme(scheme.kind().context("`auto` is no scheme of its own")?)
         }
-        OperateOption::BeginCoordinator { coordinator, .. } => {
-            operator.begin_coordinator(Address::Coordinator(coordinator))
+        OperateOption::BeginCoordinator { coordinator, wait_s, .. } => {
+            let coordinator = Address::Coordinator(coordinator);
+            operator.wait_for(coordinator, Duration::from_secs(wait_s));
+            operator.begin_coordinator(coordinator)
         }
     }
     .map_err(anyhow::Error::msg)?;

@@ -74,7 +74,7 @@ pub fn measured(out: &mut dyn Write, results: &mut Results, round_trip_us: u64, 
     }
     writeln!(out, "{table}")?;
     if measured.retries > 0 {
-        writeln!(out, "restarts because of deadlocks: {}", format::count(measured.retries))?;
+        writeln!(out, "restarts because of deadlocks or undeclared keys: {}", format::count(measured.retries))?;
     }
     if all.uncertain > 0 {
         let uncertain = all.uncertain;

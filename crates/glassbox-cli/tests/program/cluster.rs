@@ -56,9 +56,32 @@ fn with_journals_nothing_is_lost_when_all_processes_are_killed() {
     }
 }
 
+/// Inputs are ordered first: the sequencer's log and the partitions' rows are on disk.
+#[test]
+fn a_deterministic_cluster_is_right_and_continues_from_its_log() {
+    for scheme in ["serial", "deterministic-locks", "vll"] {
+        let dir = tempfile::tempdir().unwrap();
+        let kept = crate::common::text(dir.path());
+        let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "0.5", "--clients", "4"];
+        let cluster = ["cluster", "--scheme", scheme, "--dir", kept];
+        let ran = run_well(&[&cluster[..], &["--incidents", "1"], &tpcc].concat());
+        for words in ["after all were killed and resumed", "none is lost", "all 13 conditions hold", "1 replica each"] {
+            assert!(ran.out.contains(words), "no `{words}` under {scheme} in {}", ran.out);
+        }
+        let ran = run_well(&[&cluster[..], &tpcc].concat());
+        let right = ran.out.matches("all 13 conditions hold").count();
+        assert!(ran.out.contains("resumed from its journals") && right == 2, "{}", ran.out);
+    }
+    let ran = run(&["cluster", "--scheme", "vll", "--replicas", "2", "micro"]);
+    assert!(ran.status != Some(0) && ran.err.contains("give --replicas 1 --coordinators 1"), "{}", ran.err);
+    let ran = run(&["cluster", "--scheme", "vll", "--incidents", "1", "micro"]);
+    assert!(ran.status != Some(0) && ran.err.contains("--dir"), "{}", ran.err);
+}
+
 #[test]
 fn no_call_of_a_resumed_cluster_has_an_unknown_outcome() {
-    for scheme in ["blocking", "speculation", "local-speculation", "locking", "forced-locking", "occ"] {
+    let schemes = ["blocking", "speculation", "local-speculation", "locking", "forced-locking", "occ"];
+    for scheme in schemes.into_iter().chain(["deterministic-locks"]) {
         let dir = tempfile::tempdir().unwrap();
         let kept = crate::common::text(dir.path());
         let micro = ["micro", "--several", "50", "--seconds", "0.3", "--clients", "4"];

@@ -12,7 +12,9 @@ impl Router {
     pub(crate) fn send_ordered(&mut self, id: u64, call: Call, route: &Route, out: &mut Outbox) {
         let key = self.key(id);
         let ordered = self.calls[key].ordered.get_or_insert_default();
-        if let Some(keys) = ordered.begin(route.partitions, route.is_complete) {
+        // Of a single partition, a call that does not declare all keys locks the whole: none is missing.
+        let is_complete = route.is_complete || self.primaries.len() == 1;
+        if let Some(keys) = ordered.begin(route.partitions, is_complete) {
             return self.submit_ordered(id, call, keys, out);
         }
         for partition in route.partitions.iter() {
@@ -71,7 +73,11 @@ impl Router {
                 self.send_ordered(id, call, &route, out);
                 None
             }
-            // It may have to be submitted for more partitions.
+            // A run says which are missing.
+            Outcome::Elsewhere(missing) => {
+                let all = missing.union(ordered.participants);
+                self.answered(id, Outcome::Elsewhere(all), now_us, out)
+            }
             outcome => self.answered(id, outcome, now_us, out),
         }
     }

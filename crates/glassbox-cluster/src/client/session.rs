@@ -1,5 +1,6 @@
 //! The end of a client's session as a coordinator, and the beginning of the next.
 
+use glassbox::research::shard::PartitionSet;
 use slotmap::Key;
 
 use crate::client::router::{CallState, Called, EndedCalls, Router};
@@ -15,6 +16,29 @@ impl Router {
         self.end_unknown(|at, called| {
             at == Some(party) || partition.is_some_and(|partition| called.awaits(partition.into()))
         })
+    }
+
+    /// Waits for a call no more. If this client coordinates it, its session ends, so that coordinator 0 decides it. The
+    /// parties that it was waiting for, and whether the call was sent.
+    pub fn give_up(&mut self, id: u64, out: &mut Outbox) -> (Vec<Address>, bool) {
+        let Some(called) = self.calls.remove(self.key(id)) else { return (Vec::new(), false) };
+        if matches!(called.state, CallState::Ended(_)) {
+            return (Vec::new(), true);
+        }
+        let is_sent = called.tried || !matches!(called.state, CallState::Held { .. });
+        self.waiting -= 1;
+        let participants = called.ordered.map_or(PartitionSet::EMPTY, |ordered| ordered.participants);
+        let mut parties = match called.state {
+            CallState::Waiting { at, .. } => at.into_iter().collect(),
+            CallState::Held { route, .. } => route.partitions.iter().map(|at| self.primaries[at]).collect(),
+            CallState::Ended(_) => Vec::new(),
+        };
+        parties.extend(participants.iter().map(|at| self.primaries[at]));
+        if called.tried {
+            parties.extend_from_slice(&self.primaries);
+            self.end_session(out);
+        }
+        (parties, is_sent)
     }
 
     /// Ends calls with an unknown outcome, selected by their destination and their state.

@@ -14,19 +14,25 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use glassbox::research::shard::{Call, DeclaredKeys, Failure, PartitionSet, Ran, Shard, Task, TouchedKeys};
+use glassbox::research::shard::{Call, DeclaredKeys, PartitionSet, Ran, Shard, Task, TouchedKeys};
 
 use super::executing::ExecutingTxn;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
-use crate::protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
-use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Outcome};
+use crate::protocol::input::{Digests, Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
+use crate::protocol::message::{Message, Outcome};
 use crate::protocol::outbox::{Action, Outbox, Work};
 use crate::scheduler::{LogPlace, Scheduler};
 
 /// The maximum number of transactions that have requested their locks: a scheduler may look at all of them.
 const MAX_ACTIVE: usize = 128;
+
+/// Bytes of exchanges after which a base begins: less than a channel may have in flight.
+const EXCHANGE_BYTES: usize = 16 << 20;
+
+/// Keys that a reconnaissance may find; a call with more locks its partitions whole.
+const MAX_FOUND: usize = 4_096;
 
 /// The executor of a partition.
 #[derive(Debug)]
@@ -46,6 +52,8 @@ pub struct Executor {
     epoch: u64,
     /// Inputs that have not requested their locks; whether each is answered.
     backlog: VecDeque<(InputId, Input, bool)>,
+    /// Epochs of which inputs have not ended.
+    pub(super) epochs: BTreeMap<u64, RunningEpoch>,
     /// The last input that has requested its locks.
     admitted: InputId,
     /// Messages about inputs that have not arrived.
@@ -55,11 +63,22 @@ pub struct Executor {
     pub(super) bases: Bases,
 }
 
+/// An epoch that is being executed.
+#[derive(Debug)]
+pub(super) struct RunningEpoch {
+    /// Inputs that have not ended.
+    pub(super) left: usize,
+    /// Of the inputs that have committed.
+    pub(super) digests: Digests,
+    /// The digests of an earlier execution; nothing if there are none.
+    pub(super) expected: Digests,
+}
+
 /// The bases of an executor's journal.
 #[derive(Debug, Default)]
 pub(super) struct Bases {
     /// Whether there is a journal.
-    has_journal: bool,
+    pub(super) has_journal: bool,
     /// Whether a base begins as soon as no transaction is active.
     is_due: bool,
     /// Inputs that wait for that.
@@ -68,6 +87,8 @@ pub(super) struct Bases {
     making: Option<u64>,
     /// Inputs since the last base.
     inputs: u32,
+    /// Bytes of exchanges since the last base: their senders keep them until the next one.
+    received_bytes: usize,
     /// Messages to other partitions, which may need them again.
     sent: BTreeMap<(InputId, u8), Vec<Exchange>>,
 }
@@ -87,6 +108,7 @@ impl Executor {
             next: 0,
             epoch: 0,
             backlog: VecDeque::new(),
+            epochs: BTreeMap::new(),
             admitted: InputId { epoch: 0, index: 0 },
             early: BTreeMap::new(),
             broken: None,
@@ -130,10 +152,17 @@ impl Executor {
         self.go_on(out);
     }
 
-    /// Inputs since the last base, if another one may begin.
-    pub(crate) fn inputs_since_base(&self) -> u32 {
+    /// Whether another base may begin, after so many inputs or as many bytes of exchanges as others should keep.
+    pub(crate) fn is_base_due(&self, inputs: u32) -> bool {
         let is_idle = self.bases.has_journal && !self.bases.is_due && self.bases.making.is_none();
-        if is_idle { self.bases.inputs } else { 0 }
+        is_idle && (self.bases.inputs > inputs || self.bases.received_bytes > EXCHANGE_BYTES)
+    }
+
+    /// The base that was begun could not be written: another one is due.
+    pub(crate) fn base_failed(&mut self) {
+        if self.bases.making.take().is_some() {
+            self.bases.inputs = u32::MAX;
+        }
     }
 
     /// The base is durable.
@@ -183,6 +212,10 @@ impl Executor {
 
     /// Receives a message. Messages that no executor handles are ignored.
     pub(crate) fn handle(&mut self, from: Address, message: Message, out: &mut Outbox) {
+        // A stopped partition decides nothing: after a restart it executes the same inputs again.
+        if self.broken.is_some() {
+            return;
+        }
         match message {
             Message::Inputs(batch) if self.bases.is_due => self.bases.waiting.push_back((from, *batch)),
             Message::Inputs(batch) => self.receive(from, *batch, out),
@@ -205,8 +238,13 @@ impl Executor {
     /// Begins all transactions that can begin, and the base that is due if none is active.
     fn go_on(&mut self, out: &mut Outbox) {
         loop {
-            while let Some(place) = self.scheduler.next_ready() {
+            while self.broken.is_none()
+                && let Some(place) = self.scheduler.next_ready()
+            {
                 self.begin(place, out);
+            }
+            if self.broken.is_some() {
+                return;
             }
             if self.active.len() < MAX_ACTIVE
                 && let Some((id, input, is_answered)) = self.backlog.pop_front()
@@ -225,10 +263,7 @@ impl Executor {
     }
 
     fn begin_base(&mut self, out: &mut Outbox) {
-        (self.bases.is_due, self.bases.inputs) = (false, 0);
-        if self.broken.is_some() {
-            return;
-        }
+        (self.bases.is_due, self.bases.inputs, self.bases.received_bytes) = (false, 0, 0);
         self.bases.making = Some(self.epoch);
         self.shard.fix();
         let sent = self.bases.sent.iter().flat_map(|((_, to), sent)| sent.iter().map(|it| (*to, it.clone())));
@@ -240,6 +275,26 @@ impl Executor {
     /// The last epoch that was received, whether or not it waits for a base.
     fn last_received(&self) -> u64 {
         self.bases.waiting.back().map_or(self.epoch, |(_, batch)| batch.epoch)
+    }
+
+    /// Notes that an input has ended, and reports the digests of an epoch that has.
+    pub(super) fn note_ended(&mut self, epoch: u64, out: &mut Outbox) {
+        let running = self.epochs.get_mut(&epoch).expect("it has unfinished inputs");
+        running.left -= 1;
+        if running.left == 0 {
+            let RunningEpoch { mut digests, expected, .. } = self.epochs.remove(&epoch).expect("it was there just now");
+            digests.sort_unstable();
+            if !expected.is_empty() && digests != expected && self.broken.is_none() {
+                self.broken = Some(format!(
+                    "replay of partition {} differs: other inputs of epoch {epoch} have committed than when it was \
+                     executed first",
+                    self.shard.index()
+                ));
+            }
+            if self.bases.has_journal && self.broken.is_none() {
+                out.send(Address::Coordinator(0), Message::Executed(epoch, digests));
+            }
+        }
     }
 
     /// Sends a message about an input to another participant, and keeps it while that one may need it again.
@@ -273,16 +328,21 @@ impl Executor {
         if batch.epoch <= self.epoch {
             return;
         }
+        let has_more = batch.has_more;
         if batch.before != self.epoch {
             // Inputs before it were lost with their sender.
             return out.send(sequencer, Message::ResumeAfter(self.epoch));
         }
         self.epoch = batch.epoch;
-        self.bases.inputs += batch.inputs.len() as u32;
-        let InputBatch { epoch, sealed_in, inputs, .. } = batch;
+        self.bases.inputs = self.bases.inputs.saturating_add(batch.inputs.len() as u32);
+        let InputBatch { epoch, sealed_in, inputs, digests: expected, .. } = batch;
+        self.epochs.insert(epoch, RunningEpoch { left: inputs.len(), digests: Digests::new(), expected });
         let id = |input: &Input| InputId { epoch, index: input.index };
         let is_answered = sealed_in >= self.since;
         self.backlog.extend(inputs.into_iter().map(|input| (id(&input), input, is_answered)));
+        if has_more {
+            out.send(sequencer, Message::ResumeAfter(epoch));
+        }
     }
 
     /// Requests the locks of the next transaction.
@@ -309,8 +369,10 @@ impl Executor {
         let known = self.shard.version(&input.call)?;
         if known != input.version {
             let name = self.shard.procedure_name(&input.call)?;
-            let why = format!("procedure `{name}` has version {known}, and its call has version {}", input.version);
-            return Err(why);
+            return Err(format!(
+                "procedure `{name}` has version {known}, and its call has version {}; run the same program everywhere",
+                input.version
+            ));
         }
         Ok(match &input.keys {
             InputKeys::Declared if declared.is_complete() => declared,
@@ -323,9 +385,9 @@ impl Executor {
     }
 
     fn exchanged(&mut self, exchange: Exchange, out: &mut Outbox) {
+        self.bases.received_bytes += exchange.bytes();
         let Some(&place) = self.places.get(&exchange.input) else {
-            // A well-behaved cluster never sends more than this.
-            if exchange.input > self.admitted && self.early.len() < MAX_EARLY_PACKETS {
+            if exchange.input > self.admitted {
                 self.early.entry(exchange.input).or_default().push(exchange);
             }
             return;
@@ -364,9 +426,6 @@ impl Executor {
     /// Dry run without isolation: the keys of this partition that a call touches now; `None`: they depend on rows of
     /// other partitions.
     fn reconnoitre(&mut self, call: &Call, participants: PartitionSet, out: &mut Outbox) -> Option<DeclaredKeys> {
-        if self.broken.is_some() {
-            return None;
-        }
         let (mut kept, mut touched) = (Default::default(), TouchedKeys::default());
         let task = Task { participants, given: &[] };
         let ran = self.shard.run(call, task, Some(&mut kept), Some(&mut touched));
@@ -380,7 +439,7 @@ impl Executor {
             }
             _ => return None,
         }
-        Some(DeclaredKeys::found(touched.requests))
+        (touched.requests.len() <= MAX_FOUND).then(|| DeclaredKeys::found(touched.requests))
     }
 
     /// Answers the client with this partition's part of the outcome.
@@ -389,11 +448,5 @@ impl Executor {
             let &Input { client, call_id, attempt, .. } = &txn.input;
             out.send(client, Message::PartialAnswer { id: call_id, attempt, outcome });
         }
-    }
-
-    /// The outcome of a transaction of a partition that has stopped.
-    pub(super) fn stopped(&self) -> Option<Outcome> {
-        let reason = self.broken.clone()?;
-        Some(Outcome::Failed(Box::new(Failure::Stopped { reason })))
     }
 }

@@ -24,6 +24,11 @@ impl Executor {
         }
         if !txn.input.participants.is_single() {
             let shared = self.shard.route(&txn.input.call).map(|route| route.shared).unwrap_or_default();
+            let owners = shared.iter().fold(PartitionSet::EMPTY, |all, read| all.union(read.partitions));
+            let missing = owners.difference(txn.input.participants);
+            if !missing.is_empty() {
+                return self.end(place, Some(Outcome::Elsewhere(missing)), out);
+            }
             let (own, others): (Vec<_>, Vec<_>) = shared.into_iter().partition(|read| read.partitions.contains(me));
             txn.miss(others);
             if !own.is_empty() {
@@ -46,6 +51,7 @@ impl Executor {
         }
         // A run that waits for votes has changed rows.
         let done = txn.done.take();
+        let has_votes = txn.has_votes;
         let (input, output) = (
             txn.id,
             done.map(|(kept, output)| {
@@ -53,19 +59,16 @@ impl Executor {
                 output
             }),
         );
-        let mut bad = None;
+        let keys = txn.keys.clone();
         for (to, reads) in wanted {
-            let found = reads.iter().map(|read| self.shard.find(read, None)).collect::<Result<Vec<_>, _>>();
-            match found {
-                Ok(found) => {
-                    let rows = found.into_iter().map(|found| found.expect("no watch refuses")).collect();
-                    self.send_exchange(to, input, ExchangeContent::Rows(rows), out);
-                }
-                Err(problem) => bad = Some(problem),
+            let find = |read| self.shard.find(read, Some(&mut keys.watch())).transpose();
+            match reads.iter().map(find).collect::<Option<Result<Vec<_>, _>>>() {
+                Some(Ok(rows)) => self.send_exchange(to, input, ExchangeContent::Rows(rows), out),
+                Some(Err(problem)) => return self.end(place, Some(Outcome::Failed(Failure::protocol(problem))), out),
+                // It is not locked.
+                None if has_votes => return self.end(place, Some(Outcome::Undeclared), out),
+                None => return self.break_promise(place, "shares a row that it does not declare"),
             }
-        }
-        if let Some(problem) = bad {
-            return self.end(place, Some(Outcome::Failed(Failure::protocol(problem))), out);
         }
         if output.is_some() {
             self.run(place, out);
@@ -85,9 +88,6 @@ impl Executor {
 
     /// Runs a transaction that has its locks and, as far as is known, all remote rows.
     pub(super) fn run(&mut self, place: LogPlace, out: &mut Outbox) {
-        if let Some(stopped) = self.stopped() {
-            return self.end(place, Some(stopped), out);
-        }
         let txn = self.active.get_mut(&place).expect("it is active");
         let (is_single, has_votes) = (txn.input.participants.is_single(), txn.has_votes);
         let task = Task { participants: txn.input.participants, given: &txn.given };
@@ -99,7 +99,7 @@ impl Executor {
             _ => Work::Stopped,
         });
         if !is_single && !has_votes && !matches!(ran, Ran::Done(_) | Ran::Wants(_)) {
-            return self.break_promise(place, &format!("ended with {ran:?}"), out);
+            return self.break_promise(place, &format!("ended with {ran:?}"));
         }
         match ran {
             Ran::Done(output) => {
@@ -112,7 +112,7 @@ impl Executor {
             Ran::Wants(reads) => {
                 let new = txn.miss(reads);
                 if !has_votes && !new.is_empty() {
-                    return self.break_promise(place, "reads a row of another partition that it does not share", out);
+                    return self.break_promise(place, "reads a row of another partition that it does not share");
                 }
                 self.ask(place, new, out);
             }
@@ -120,10 +120,7 @@ impl Executor {
             Ran::Elsewhere(partitions) => self.end(place, Some(Outcome::Elsewhere(partitions)), out),
             Ran::Refused => self.end(place, Some(Outcome::Undeclared), out),
             Ran::Failed(failure) => self.end(place, Some(Outcome::Failed(failure)), out),
-            Ran::Broken(broken) => {
-                self.broken = Some(format!("partition {}: {broken}", self.index()));
-                self.end(place, Some(Outcome::Failed(Box::new(Failure::BrokenPromise(*broken)))), out);
-            }
+            Ran::Broken(broken) => self.broken = Some(format!("partition {}: {broken}", self.index())),
         }
     }
 
@@ -143,7 +140,7 @@ impl Executor {
     /// A transaction of several partitions whose participants do not vote could not be run: the others may have
     /// committed it.
     #[cold]
-    fn break_promise(&mut self, place: LogPlace, what: &str, out: &mut Outbox) {
+    fn break_promise(&mut self, place: LogPlace, what: &str) {
         let txn = &self.active[&place];
         let name = self.shard.procedure_name(&txn.input.call).unwrap_or("?");
         self.broken = Some(format!(
@@ -152,8 +149,32 @@ impl Executor {
             self.shard.index(),
             txn.id.epoch
         ));
-        let stopped = self.stopped();
-        self.end(place, stopped, out);
+    }
+
+    /// Notes the digest of a transaction's changes; whether it is that of an earlier execution, if there was one.
+    fn is_as_before(&mut self, InputId { epoch, index }: InputId, kept: &Kept) -> bool {
+        let digest = self.shard.digest_of(kept);
+        let running = self.epochs.get_mut(&epoch).expect("it has unfinished inputs");
+        running.digests.push((index, digest));
+        match running.expected.binary_search_by_key(&index, |(index, _)| *index) {
+            Ok(at) => running.expected[at].1 == digest,
+            // It has aborted before, or there was no earlier execution.
+            Err(_) => running.expected.is_empty(),
+        }
+    }
+
+    /// A transaction that was executed before has changed other rows now.
+    #[cold]
+    fn stop_replay(&mut self, place: LogPlace) {
+        let txn = &self.active[&place];
+        let (name, version) = (self.shard.procedure_name(&txn.input.call).unwrap_or("?"), txn.input.version);
+        let InputId { epoch, index } = txn.id;
+        self.broken = Some(format!(
+            "replay of partition {} differs: procedure `{name}`, version {version}, changed other rows in epoch \
+             {epoch}, input {index}, than when it was executed first; it depends on more than its arguments and the \
+             rows, or its code has changed: run the former program",
+            self.shard.index()
+        ));
     }
 
     /// Commits a transaction that has run, if all participants can.
@@ -162,10 +183,15 @@ impl Executor {
         let txn = self.active.get_mut(&place).expect("it is active");
         let is_decided = !txn.has_votes || txn.input.participants.difference(txn.votes.with(me)).is_empty();
         let Some((kept, output)) = txn.done.take_if(|_| is_decided) else { return };
+        let id = txn.id;
+        if self.bases.has_journal && !self.is_as_before(id, &kept) {
+            self.active.get_mut(&place).expect("it is active").done = Some((kept, output));
+            return self.stop_replay(place);
+        }
         self.shard.commit(kept);
         out.did(Work::Decide);
         self.answer(&self.active[&place], Outcome::Done(smallvec![(me as u8, output)]), out);
-        self.remove(place);
+        self.remove(place, out);
     }
 
     /// Ends a transaction without a change. `outcome`: why; `None`: another participant says why.
@@ -182,12 +208,13 @@ impl Executor {
             }
             self.answer(&self.active[&place], outcome, out);
         }
-        self.remove(place);
+        self.remove(place, out);
     }
 
-    fn remove(&mut self, place: LogPlace) {
+    fn remove(&mut self, place: LogPlace, out: &mut Outbox) {
         let txn = self.active.remove(&place).expect("it is active");
         self.places.remove(&txn.id);
         self.scheduler.release(place);
+        self.note_ended(txn.id.epoch, out);
     }
 }

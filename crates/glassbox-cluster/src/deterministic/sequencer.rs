@@ -6,22 +6,27 @@
 //! The log is the stream of a journal. It is kept until the disks of all partitions have the rows as of its epochs: a
 //! partition that fails begins with those rows, and asks for the inputs after them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use glassbox::record::Timestamp;
-use glassbox::research::shard::{Failure, PartitionSet};
+use glassbox::research::shard::{Failure, KeyRequest, PartitionSet};
 
 use crate::participant::replication::ReplicationStream;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
-use crate::protocol::input::{Input, InputBatch};
+use crate::protocol::input::{Digests, Input, InputBatch, InputKeys};
 use crate::protocol::message::{Message, Outcome, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
+/// Inputs of a partition that are sent again at once.
+const INPUTS_AT_ONCE: usize = 4_096;
+/// Keys of a call that are in the log; a call with more locks its partitions whole.
+const MAX_KEYS: usize = 16_384;
 /// The maximum number of inputs of an epoch.
 const MAX_INPUTS: usize = 4_096;
-/// Bytes of arguments after which an epoch takes no further input: it is one record of the journal, and one frame.
+/// Bytes of arguments and keys after which an epoch takes no further input: it is one record of the journal, and one
+/// frame.
 const INPUT_BYTES: usize = 1 << 20;
 
 /// The sequencer's view of a partition.
@@ -41,6 +46,8 @@ struct SealedEpoch {
     /// As in [`InputBatch`].
     sealed_in: u64,
     inputs: Vec<Input>,
+    /// Of partitions that have executed it.
+    digests: BTreeMap<u8, Digests>,
 }
 
 impl SealedEpoch {
@@ -49,7 +56,9 @@ impl SealedEpoch {
         let of_it = self.inputs.iter().filter(|input| input.participants.contains(partition));
         let inputs: Vec<_> = of_it.cloned().collect();
         let &Self { epoch, sealed_in, .. } = self;
-        (!inputs.is_empty()).then(|| Box::new(InputBatch { before, epoch, sealed_in, inputs }))
+        let digests = self.digests.get(&(partition as u8)).cloned().unwrap_or_default();
+        let has_more = false;
+        (!inputs.is_empty()).then(|| Box::new(InputBatch { before, epoch, sealed_in, has_more, inputs, digests }))
     }
 }
 
@@ -65,6 +74,8 @@ pub struct Sequencer {
     open: Vec<Input>,
     /// Sealed epochs that a partition may ask for again.
     log: VecDeque<SealedEpoch>,
+    /// Digests that are in no entry of the stream: they go with the next epoch, and need no force of their own.
+    digests: Vec<(u64, u8, Digests)>,
     stream: ReplicationStream,
     /// The assigned time of the last input, in microseconds: it never goes back.
     now_us: u64,
@@ -80,6 +91,7 @@ impl Sequencer {
             epoch: 0,
             open: Vec::new(),
             log: VecDeque::new(),
+            digests: Vec::new(),
             stream: ReplicationStream::default(),
             now_us: 0,
         }
@@ -118,9 +130,14 @@ impl Sequencer {
 
     /// Begins another base of the journal: the part of the log that is still needed.
     pub(crate) fn renew_base(&mut self, scheme: SchemeKind, out: &mut Outbox) {
-        let entry = |it: &SealedEpoch| Entry::Inputs(it.epoch, it.inputs.clone());
-        let mut remembered: Vec<_> = self.log.iter().map(entry).collect();
-        if self.log.is_empty() {
+        let entries = |it: &SealedEpoch| {
+            let epoch = it.epoch;
+            let digests = it.digests.clone().into_iter();
+            let digests = digests.map(move |(partition, digests)| Entry::Digests(epoch, partition, digests));
+            std::iter::once(Entry::Inputs(epoch, it.inputs.clone())).chain(digests)
+        };
+        let mut remembered: Vec<_> = self.log.iter().flat_map(entries).collect();
+        if self.log.back().is_none_or(|last| last.epoch != self.epoch) {
             // Epochs count on.
             remembered.push(Entry::Inputs(self.epoch, Vec::new()));
         }
@@ -149,6 +166,7 @@ impl Sequencer {
             }
             Message::ResumeAfter(epoch) => self.resume(from, epoch, out),
             Message::Checkpointed(epoch) => self.truncate(from, epoch),
+            Message::Executed(epoch, digests) => self.note_executed(from, epoch, digests),
             _ => {}
         }
     }
@@ -164,6 +182,7 @@ impl Sequencer {
         }
         self.now_us = self.now_us.max(now_us);
         call.now = Timestamp::from_micros(self.now_us as i64);
+        let keys = if found_keys(&keys) > MAX_KEYS { InputKeys::All } else { keys };
         // Its index follows when the epoch is sealed.
         self.open.push(Input { index: 0, client, call_id: id, attempt, call, version, participants, keys });
         self.seal(out);
@@ -177,7 +196,10 @@ impl Sequencer {
         self.epoch += 1;
         let (epoch, inputs) = (self.epoch, self.take_open());
         self.stream.append(|| Entry::Inputs(epoch, inputs.clone()), out);
-        let sealed = SealedEpoch { epoch, sealed_in: self.configuration, inputs };
+        for (epoch, partition, digests) in std::mem::take(&mut self.digests) {
+            self.stream.append(|| Entry::Digests(epoch, partition, digests), out);
+        }
+        let sealed = SealedEpoch { epoch, sealed_in: self.configuration, inputs, digests: BTreeMap::new() };
         for (partition, follower) in self.followers.iter_mut().enumerate() {
             if let Some(batch) = follower.sent.and_then(|before| sealed.batch(partition, before)) {
                 follower.sent = Some(epoch);
@@ -195,6 +217,7 @@ impl Sequencer {
         let fits = |input: &&Input| {
             let is_first = bytes == 0;
             bytes += input.call.arguments.bytes().len() + size_of::<Input>();
+            bytes += found_keys(&input.keys) * size_of::<KeyRequest>();
             is_first || bytes <= INPUT_BYTES
         };
         let count = self.open.iter().take(MAX_INPUTS).take_while(fits).count();
@@ -210,14 +233,32 @@ impl Sequencer {
     /// A partition asks for the inputs after an epoch.
     fn resume(&mut self, from: Address, after: u64, out: &mut Outbox) {
         let Some(partition) = self.follower(from) else { return };
-        let mut before = after;
+        let (mut before, mut left) = (after, INPUTS_AT_ONCE);
         for sealed in self.log.iter().filter(|it| it.epoch > after) {
-            if let Some(batch) = sealed.batch(partition, before) {
-                before = sealed.epoch;
-                self.stream.send_when_acked(from, Message::Inputs(batch), out);
+            let Some(mut batch) = sealed.batch(partition, before) else { continue };
+            before = sealed.epoch;
+            left = left.saturating_sub(batch.inputs.len());
+            batch.has_more = left == 0;
+            self.stream.send_when_acked(from, Message::Inputs(batch), out);
+            if left == 0 {
+                // It asks for the rest.
+                self.followers[partition].sent = None;
+                return;
             }
         }
         self.followers[partition].sent = Some(before);
+    }
+
+    /// A partition has executed an epoch.
+    fn note_executed(&mut self, from: Address, epoch: u64, digests: Digests) {
+        let Some(partition) = self.follower(from).map(|at| at as u8) else { return };
+        let at = self.log.binary_search_by_key(&epoch, |it| it.epoch);
+        if let Ok(at) = at
+            && !self.log[at].digests.contains_key(&partition)
+        {
+            self.log[at].digests.insert(partition, digests.clone());
+            self.digests.push((epoch, partition, digests));
+        }
     }
 
     /// A partition needs no inputs up to an epoch any more.
@@ -227,6 +268,14 @@ impl Sequencer {
         let followers = &self.followers;
         let needs = |epoch: u64, input: &Input| input.participants.iter().any(|at| followers[at].checkpoint < epoch);
         self.log.retain(|it| it.inputs.iter().any(|input| needs(it.epoch, input)));
+    }
+}
+
+/// The number of keys that were found for an input.
+fn found_keys(keys: &InputKeys) -> usize {
+    match keys {
+        InputKeys::Found(found) => found.iter().map(|(_, keys)| keys.requests().len()).sum(),
+        InputKeys::Declared | InputKeys::All => 0,
     }
 }
 
@@ -254,7 +303,14 @@ impl RecoveredLog {
                 if self.epochs.back().is_some_and(|last| last.epoch >= epoch) {
                     return Err(format!("epoch {epoch} of the input log follows a later one"));
                 }
-                self.epochs.push_back(SealedEpoch { epoch, sealed_in: 0, inputs });
+                self.epochs.push_back(SealedEpoch { epoch, sealed_in: 0, inputs, digests: BTreeMap::new() });
+                Ok(())
+            }
+            Entry::Digests(epoch, partition, digests) => {
+                // The epoch may be one that is not needed any more.
+                if let Ok(at) = self.epochs.binary_search_by_key(&epoch, |it| it.epoch) {
+                    self.epochs[at].digests.insert(partition, digests);
+                }
                 Ok(())
             }
             Entry::NoOp => Ok(()),

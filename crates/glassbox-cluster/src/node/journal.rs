@@ -28,6 +28,8 @@ pub struct JournalReplay {
     shard: Option<Shard>,
     configuration: Option<Configuration>,
     recovered: Option<(u64, RecoveredState)>,
+    /// Whether the records are those of a base that was not completed: the state is the one before it.
+    is_in_vain: bool,
 }
 
 /// The state of a party, as its journal has it.
@@ -53,7 +55,7 @@ pub struct RecoveredReplica {
 impl JournalReplay {
     /// Begins with the rows of the base, if there is one.
     pub fn new(me: Address, rows: Option<Shard>) -> Self {
-        Self { me, shard: rows, configuration: None, recovered: None }
+        Self { me, shard: rows, configuration: None, recovered: None, is_in_vain: false }
     }
 
     /// Replays the next record.
@@ -84,6 +86,7 @@ impl JournalReplay {
                 self.configuration = Some(*configuration);
                 Ok(())
             }
+            (Record::Remembered(_), Some(_)) if self.is_in_vain => Ok(()),
             (Record::Remembered(entry), Some(state)) => match (state, entry) {
                 (RecoveredState::Backup(backup), entry) => backup.apply(entry, &mut Outbox::default()),
                 (RecoveredState::Sequencer(log), entry) => log.remember(entry),
@@ -98,7 +101,10 @@ impl JournalReplay {
                 RecoveredState::Sequencer(log) => log.append(sequence, entry),
                 RecoveredState::Executor(..) => Err("an executor's journal has an entry".to_owned()),
             },
-            (Record::Base { .. }, Some(_)) => Err("the journal has a second base".to_owned()),
+            (Record::Base { .. }, Some(_)) => {
+                self.is_in_vain = true;
+                Ok(())
+            }
             (_, None) => Err("the journal has no base".to_owned()),
         }
     }
@@ -177,11 +183,15 @@ impl Member {
         }
     }
 
-    /// Inputs since the last base of an executor, if another one may begin.
-    pub fn inputs_since_base(&self) -> u32 {
-        match &self.role {
-            Role::Executor(executor) => executor.inputs_since_base(),
-            _ => 0,
+    /// Whether an executor's journal needs another base, after so many inputs since the last one.
+    pub fn is_base_due(&self, inputs: u32) -> bool {
+        matches!(&self.role, Role::Executor(executor) if executor.is_base_due(inputs))
+    }
+
+    /// The base that was begun could not be written.
+    pub fn base_failed(&mut self) {
+        if let Role::Executor(executor) = &mut self.role {
+            executor.base_failed();
         }
     }
 
@@ -190,5 +200,31 @@ impl Member {
         if let Role::Executor(executor) = &mut self.role {
             executor.based(out);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glassbox_workloads::micro::catalog;
+
+    use super::*;
+
+    /// A crash while a base is being written leaves the former base, and the records of both.
+    #[test]
+    fn the_records_of_a_base_that_was_not_completed_are_passed_over() {
+        let me = Address::Replica { partition: 0, replica: 0 };
+        let configuration = Configuration::first(1, 1, SchemeKind::Blocking);
+        let base = |held| Record::Base { since: 1, held, scheme: SchemeKind::Blocking };
+        let entry = |sequence| Record::Entry { sequence, entry: Entry::NoOp };
+        let configured = || Record::Configuration(Box::new(configuration.clone()));
+        // Repeated, it would be an error.
+        let txn = crate::protocol::address::TxnId { coordinator: Address::Coordinator(0), sequence: 1 };
+        let remembered = || Record::Remembered(Entry::Decide { txn, commit: true, cascade: false });
+        let mut replay = JournalReplay::new(me, Some(Shard::new(&catalog(), 0, 1, 1 << 20).unwrap()));
+        let first = [base(0), configured(), entry(1), entry(2)];
+        let in_vain = [base(2), configured(), remembered(), entry(3), base(3), configured(), remembered(), entry(4)];
+        first.into_iter().chain(in_vain).for_each(|record| replay.take(record).unwrap());
+        assert!(replay.take(entry(6)).is_err(), "entry 5 is missing");
+        assert_eq!(replay.end().map(|it| (it.since, it.configuration)), Some((1, configuration)));
     }
 }

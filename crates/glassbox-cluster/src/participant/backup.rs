@@ -191,7 +191,9 @@ impl Backup {
                 self.committed.add(txn);
                 Ok(())
             }
-            Entry::Inputs(..) | Entry::Sent(..) => Err("the stream of a partition has inputs of the log".to_owned()),
+            Entry::Inputs(..) | Entry::Digests(..) | Entry::Sent(..) => {
+                Err("the stream of a partition has inputs of the log".to_owned())
+            }
         }
     }
 

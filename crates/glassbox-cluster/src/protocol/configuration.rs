@@ -113,7 +113,10 @@ impl Configuration {
             let is_its = |it: &Address| matches!(it, Address::Replica { partition, .. } if *partition == at);
             all.len() == replicas.backups.len() + 1 && all.iter().all(|(it, since)| is_its(it) && has(*since))
         };
+        let has_backup = self.partitions.iter().any(|replicas| !replicas.backups.is_empty());
+        let is_one = self.coordinators.len() == 1 && !has_backup;
         (1..MAX_EPOCH).contains(&self.epoch)
+            && (is_one || !self.scheme.is_deterministic())
             && (1..=MAX_COORDINATORS).contains(&self.coordinators.len())
             && self.coordinators.iter().all(|&since| has(since))
             && has(self.scheme_since)

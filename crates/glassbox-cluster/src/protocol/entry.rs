@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::configuration::SchemeKind;
-use crate::protocol::input::{Exchange, Input};
+use crate::protocol::input::{Digests, Exchange, Input};
 
 /// An entry of a partition's replication stream, which backups apply in order. A backup decides nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +47,8 @@ pub enum Entry {
     Committed(TxnId),
     /// The inputs of an epoch of the input log; only a sequencer's stream has them.
     Inputs(u64, Vec<Input>),
+    /// The digests of an epoch, of a partition that has executed it.
+    Digests(u64, u8, Digests),
     /// A message to the executor of this partition, which may need it again; only the base of an executor has them.
     Sent(u8, Box<Exchange>),
 }

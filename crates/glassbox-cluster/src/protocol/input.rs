@@ -60,9 +60,17 @@ pub struct InputBatch {
     /// The sequencer's configuration when it sealed the epoch; 0: a predecessor sealed it. Clients have given up inputs
     /// from before a restart of the sequencer or of a participant.
     pub sealed_in: u64,
+    /// Whether there are later ones: the partition asks for them.
+    pub has_more: bool,
     /// In order.
     pub inputs: Vec<Input>,
+    /// If the partition has executed the epoch before: the digests of its changes.
+    pub digests: Digests,
 }
+
+/// The digests of the changes that a partition made in an epoch: the index of each input that has committed there, and
+/// its digest.
+pub type Digests = Vec<(u32, u64)>;
 
 /// What a participant sends another one about an input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +81,18 @@ pub struct Exchange {
     pub from: u8,
     /// The content.
     pub content: ExchangeContent,
+}
+
+impl Exchange {
+    /// About its size.
+    pub(crate) fn bytes(&self) -> usize {
+        let rows = match &self.content {
+            ExchangeContent::Rows(rows) => rows.iter().map(|row| row.rows.len() + size_of_val(row)).sum(),
+            ExchangeContent::Wants(wants) => wants.len() * size_of::<RemoteRead>(),
+            ExchangeContent::Vote(_) => 0,
+        };
+        rows + size_of::<Self>()
+    }
 }
 
 /// The content of an [`Exchange`].

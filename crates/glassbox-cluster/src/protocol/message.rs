@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{Base, Entry};
-use crate::protocol::input::{Exchange, InputBatch, InputKeys};
+use crate::protocol::input::{Digests, Exchange, InputBatch, InputKeys};
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,6 +127,8 @@ pub enum Message {
     Checkpointed(u64),
     /// Participant to participant.
     Exchange(Box<Exchange>),
+    /// Partition to sequencer: it has executed this epoch, with these digests.
+    Executed(u64, Digests),
     /// Participant to client, under a deterministic scheme: its part of the outcome.
     PartialAnswer {
         /// The client's number for the call.

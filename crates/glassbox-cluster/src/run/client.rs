@@ -22,6 +22,9 @@ use crate::protocol::outbox::{Action, Outbox};
 /// round trips are added.
 const PATIENCE: Duration = Duration::from_millis(3);
 
+/// How long a client waits for an outcome, unless it has another deadline.
+const DEADLINE: Duration = Duration::from_secs(30);
+
 /// How long a client waits until a failed member is replaced.
 const REPLACEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -41,6 +44,7 @@ pub struct Client<L: Link> {
     router: Router,
     out: Outbox,
     patience: Duration,
+    deadline: Duration,
     looked: Instant,
     seed: u64,
     /// Disconnected members, until they have announced their configuration again: since when, and why.
@@ -78,6 +82,7 @@ impl<L: Link> Client<L> {
             out: Outbox::default(),
             // Different timeouts, so that two clients that block each other do not restart at the same time for ever.
             patience: patience + patience * (number % 16) / 16,
+            deadline: DEADLINE,
             looked: Instant::now(),
             seed: now_us() ^ u64::from(number) << 48,
             disconnected: BTreeMap::new(),
@@ -93,13 +98,20 @@ impl<L: Link> Client<L> {
         self
     }
 
+    /// A client that waits at most this long for the outcome of a call. Default: 30 s.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
     /// Calls a procedure and waits for the outcome.
     ///
     /// # Errors
     /// The abort reason ([`Error::Aborted`], [`Error::DuplicateKey`], [`Error::TableFull`]); [`Error::Panicked`] and
     /// [`Error::BrokenPromise`] when the procedure is at fault; [`Error::OutcomeUnknown`] when the member that ran it
-    /// failed before it answered; [`Error::Stopped`] when the partition has stopped, or a failed member was not
-    /// replaced in time.
+    /// failed before it answered, or the deadline has passed; [`Error::Stopped`] when the partition has stopped, or a
+    /// failed member was not replaced in time.
     pub fn call<P: Procedure>(&mut self, procedure: P) -> Result<P::Output, Error> {
         let ticket = self.submit(procedure)?;
         self.wait(ticket)
@@ -179,15 +191,41 @@ impl<L: Link> Client<L> {
     }
 
     fn wait_for(&mut self, id: u64) -> Result<Answered, Error> {
+        let began = Instant::now();
         loop {
             if let Some(answered) = self.router.take(id) {
                 return Ok(answered);
+            }
+            if began.elapsed() > self.deadline {
+                return Err(self.give_up(id));
             }
             if let Err(error) = self.check() {
                 self.router.drop_held(id);
                 return Err(error);
             }
             self.turn(self.patience / 4);
+        }
+    }
+
+    /// Waits for a call no more; why.
+    #[cold]
+    fn give_up(&mut self, id: u64) -> Error {
+        let (parties, is_sent) = self.router.give_up(id, &mut self.out);
+        self.send();
+        let parties: Vec<_> = parties.iter().map(|party| self.state_of(*party)).collect();
+        let reason = format!(
+            "no answer within {} s from {}; a process that it depends on may not run: see `glassbox cluster status`, \
+             then promote a backup, leave one out, or resume",
+            self.deadline.as_secs_f64(),
+            parties.join(", ")
+        );
+        if is_sent { Error::OutcomeUnknown { reason } } else { Error::Stopped { reason } }
+    }
+
+    fn state_of(&self, party: Address) -> String {
+        match self.disconnected.get(&party) {
+            Some((_, why)) => format!("{party} (not connected: {why})"),
+            None => format!("{party} (connected)"),
         }
     }
 

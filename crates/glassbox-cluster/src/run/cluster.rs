@@ -46,6 +46,9 @@ impl Cluster {
         catalog: Arc<Catalog>,
         mut shard: impl FnMut(u8) -> Result<Shard, Error>,
     ) -> Result<Self, Error> {
+        if !shape.admits(&shape.configuration()) {
+            return Err(Error::Config(format!("a cluster cannot have this shape: {shape:?}")));
+        }
         let mut begun = |me| Ok((me, Arc::new(SharedNode::new(Node::begun(me, shape, shape.member(me, &mut shard)?)))));
         let machines = shape.machines().into_iter().map(&mut begun).collect::<Result<Vec<_>, Error>>()?;
         let (post, ends) = (Arc::new(Mailboxes::default()), Arc::new(AtomicBool::new(false)));

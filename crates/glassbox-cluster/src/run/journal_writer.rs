@@ -34,8 +34,10 @@ pub struct JournalWriter {
     /// The epoch of the last journaled configuration.
     epoch: u64,
     base_at: Instant,
-    /// Whether a base has become durable that the member does not know of.
-    based: bool,
+    /// How a base ended, if the member does not know of it: whether it is durable.
+    based: Option<bool>,
+    /// Bytes of the records of the last base.
+    base_records: u64,
     failed: Option<String>,
 }
 
@@ -79,7 +81,8 @@ impl JournalWriter {
             asked,
             epoch: 0,
             base_at: Instant::now(),
-            based: false,
+            based: None,
+            base_records: 0,
             failed: None,
         })
     }
@@ -133,6 +136,7 @@ impl JournalWriter {
                 for record in base.records(since, configuration) {
                     self.write(&record);
                 }
+                self.base_records = self.journal.since_base();
             }
             Err(error) => self.put_off(&error),
         }
@@ -142,6 +146,7 @@ impl JournalWriter {
     fn put_off(&mut self, error: &Error) {
         eprintln!("journal grows: a base cannot be written: {error}; it is tried again");
         self.base_at = Instant::now() + TRY_AGAIN;
+        self.based = Some(false);
     }
 
     /// Copies a few rows into the base; whether more can be copied now.
@@ -151,7 +156,7 @@ impl JournalWriter {
         }
         match self.journal.copy(shard) {
             Ok(done) => {
-                self.based |= done;
+                self.note_based(done);
                 !done && !self.journal.waits_for_base()
             }
             Err(error) => {
@@ -161,9 +166,20 @@ impl JournalWriter {
         }
     }
 
-    /// Whether a base has become durable since the last call.
-    pub(super) fn take_based(&mut self) -> bool {
-        std::mem::take(&mut self.based)
+    fn note_based(&mut self, is_done: bool) {
+        if is_done {
+            self.based = Some(true);
+        }
+    }
+
+    /// How a base has ended since the last call: whether it is durable. `None`: none has.
+    pub(super) fn take_based(&mut self) -> Option<bool> {
+        self.based.take()
+    }
+
+    /// Whether a base may begin now.
+    pub(super) fn may_begin_base(&self) -> bool {
+        self.failed.is_none() && !self.journal.makes_base() && Instant::now() >= self.base_at
     }
 
     /// Whether a base is being written.
@@ -181,7 +197,7 @@ impl JournalWriter {
         while self.failed.is_none() && !self.journal.is_based() {
             if self.journal.makes_base() {
                 match self.journal.copy(shard) {
-                    Ok(done) => self.based |= done,
+                    Ok(done) => self.note_based(done),
                     Err(error) => self.failed = Some(error.to_string()),
                 }
                 std::thread::yield_now();
@@ -193,13 +209,13 @@ impl JournalWriter {
 
     /// Whether another base is due.
     pub(super) fn is_base_due(&self) -> bool {
-        if self.failed.is_some() || self.journal.makes_base() {
+        if !self.may_begin_base() {
             return false;
         }
         // Copying a base costs no more than the records that were written since the last one.
         let base_bytes = self.journal.base_bytes();
-        let is_long = |bytes: u64| self.journal.since_base() > BASE_AFTER_BYTES.max(bytes);
-        base_bytes.is_none_or(is_long) && Instant::now() >= self.base_at
+        let written = self.journal.since_base().saturating_sub(self.base_records);
+        base_bytes.is_none_or(|bytes| written > BASE_AFTER_BYTES.max(bytes))
     }
 
     /// Requests a force of everything appended, and journals a new configuration before.

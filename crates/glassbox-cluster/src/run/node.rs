@@ -223,8 +223,10 @@ impl Node {
             }
             let rows = member.shard().or(self.no_rows.as_mut());
             did |= rows.is_some_and(|rows| journal.copy(rows));
-            if journal.take_based() {
-                member.based(out);
+            match journal.take_based() {
+                Some(true) => member.based(out),
+                Some(false) => member.base_failed(),
+                None => {}
             }
         }
         member.proceed(out) || did
@@ -346,7 +348,7 @@ impl Node {
     pub(super) fn force(&mut self, out: &mut Outbox) {
         let (Some(journal), Some(member)) = (&mut self.journal, &mut self.member) else { return };
         journal.force(member.configuration());
-        if journal.is_base_due() || member.inputs_since_base() > INPUTS_OF_BASE {
+        if journal.is_base_due() || journal.may_begin_base() && member.is_base_due(INPUTS_OF_BASE) {
             member.renew_base(out);
         }
         // It may be the only replica with the rows.
@@ -359,8 +361,13 @@ impl Node {
     }
 
     /// Why it has stopped.
-    pub fn failed(&self) -> Option<&str> {
-        self.journal.as_ref().and_then(JournalWriter::failed)
+    pub fn failed(&self) -> Option<String> {
+        let executor = match self.member.as_ref().map(Member::role) {
+            Some(Role::Executor(executor)) => executor.broken(),
+            _ => None,
+        };
+        let journal = self.journal.as_ref().and_then(JournalWriter::failed);
+        executor.map(str::to_owned).or_else(|| journal.map(|why| format!("its journal failed: {why}")))
     }
 
     /// Closes its journal, if it has one.

@@ -45,7 +45,7 @@ impl Operator<Sockets> {
 
     /// Waits until a process that was just started can be reached, for at most this long; whether it can.
     pub fn wait_for(&mut self, machine: Address, patience: Duration) -> bool {
-        self.link.wait_for(machine, Instant::now() + patience).is_ok()
+        self.machines.contains(&machine) && self.link.wait_for(machine, Instant::now() + patience).is_ok()
     }
 
     /// Begins a new cluster. `patience`: for the processes to start, and then to make the initial rows.

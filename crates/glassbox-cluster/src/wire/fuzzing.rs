@@ -86,7 +86,7 @@ fn failures() -> [Outcome; 8] {
 }
 
 /// The messages of deterministic schemes.
-fn deterministic(call: &Call) -> [Message; 8] {
+fn deterministic(call: &Call) -> [Message; 9] {
     let key = |number| WatchedKey::Short(number);
     let request = KeyRequest { space: 300, low: key(1), high: key(u128::MAX), touch: Touch::Write };
     let long = KeyRequest { low: WatchedKey::of(&[7; 20]), high: WatchedKey::End, ..request.clone() };
@@ -101,13 +101,21 @@ fn deterministic(call: &Call) -> [Message; 8] {
         participants: PartitionSet::all(2),
         keys: InputKeys::Found(vec![(1, keys.clone())]),
     };
-    let batch = InputBatch { before: 1, epoch: 300, sealed_in: 2, inputs: vec![input] };
+    let batch = InputBatch {
+        before: 1,
+        epoch: 300,
+        sealed_in: 2,
+        has_more: true,
+        inputs: vec![input],
+        digests: vec![(300, u64::MAX)],
+    };
     let exchange = |content| Exchange { input: InputId { epoch: 300, index: 1 }, from: 1, content };
     let lookup = Lookup::Range { index: Some(1), low: vec![0; 4], high: vec![255; 4] };
     let wanted = RemoteRead { partitions: PartitionSet::of(1), table: 300, lookup, writes: false };
     [
         Message::Inputs(Box::new(batch)),
         Message::ResumeAfter(300),
+        Message::Executed(300, vec![(1, 300)]),
         Message::Checkpointed(u64::MAX),
         Message::Exchange(Box::new(exchange(ExchangeContent::Rows(Vec::new())))),
         Message::Exchange(Box::new(exchange(ExchangeContent::Wants(vec![wanted])))),

@@ -102,7 +102,7 @@ impl<W: Workload> World<W> {
     /// Begins another base of an executor after enough inputs.
     pub(super) fn begin_due_base(&mut self, me: Address) {
         let Some(Machine::Member(member)) = self.nodes.get_mut(&me).map(|node| &mut node.machine) else { return };
-        if member.inputs_since_base() as usize > BASE_AFTER {
+        if member.is_base_due(BASE_AFTER as u32) {
             let mut out = Outbox::default();
             member.renew_base(&mut out);
             self.carry_out(me, self.now_ns, out);

@@ -253,3 +253,86 @@ fn a_call_that_touches_an_undeclared_key_is_restarted_and_ends_right() {
         assert!(retries > finished / 4, "seed {seed}: {retries} of {finished}");
     }
 }
+
+/// Writes the entries of a hash map into a few rows, in the order of the map: another one in each process.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Careless {
+    home: u8,
+}
+
+impl Procedure for Careless {
+    const NAME: &'static str = "careless";
+    const VERSION: u32 = 7;
+    type Output = ();
+
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
+        (0..ROWS).for_each(|id| set.write::<Counter>(&(self.home, id)));
+        Declared::Complete
+    }
+
+    fn run<T: Transaction>(&self, tx: &mut T) -> Result<(), Stop> {
+        let map: std::collections::HashMap<u64, u64> = (0..1_000).map(|key| (key, key * key)).collect();
+        for (id, value) in (0..ROWS).cycle().zip(map.values()) {
+            tx.update::<Counter, _>(&(self.home, id), |counter| counter.count = *value)?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Nondeterministic;
+
+struct CarelessWorker(u8, Dice);
+
+impl Workload for Nondeterministic {
+    type Caller = CarelessWorker;
+    const TABLE_BYTES: usize = 1 << 20;
+
+    fn catalog() -> Catalog {
+        Catalog::new().table::<Counter>().procedure::<Careless>()
+    }
+
+    fn fill(settings: &Settings<Self>, shard: &mut Shard) {
+        for (home, id) in (0..settings.partitions).flat_map(|home| (0..ROWS).map(move |id| (home, id))) {
+            shard.load(&Counter { home, id, count: 0 }).expect("the partition is empty");
+        }
+    }
+
+    fn caller(settings: &Settings<Self>, number: u32) -> CarelessWorker {
+        CarelessWorker(settings.partitions, Dice(u64::from(number)))
+    }
+}
+
+impl Caller for CarelessWorker {
+    type Call = Careless;
+    type Output = ();
+
+    fn draw(&mut self) -> Careless {
+        Careless { home: self.1.below(u64::from(self.0)) as u8 }
+    }
+
+    fn send(call: &Careless, router: &mut Router, now_us: u64, out: &mut Outbox) -> u64 {
+        router.call(*call, now_us, 0, out).expect("the catalog has it")
+    }
+
+    fn output(_: &Careless, answered: Answered) -> Result<(), Error> {
+        answered.output::<Careless>()
+    }
+}
+
+/// The digests of the first execution are in the log; after a restart the partition executes the inputs again,
+/// compares, and stops.
+#[test]
+fn a_procedure_that_is_not_deterministic_is_named_when_the_log_is_executed_again() {
+    for scheduler in SchedulerKind::ALL {
+        let scheme = SchemeKind::Deterministic(scheduler);
+        let settings = Settings { journals: true, outages: 1, ..Settings::of_the_paper(scheme, Nondeterministic, 5) };
+        let mut world = World::new(settings);
+        world.plan_incidents(5_000);
+        // Its clients wait until it is replaced.
+        world.run_us(20_000);
+        let left = world.leftovers().join("; ");
+        let names = ["replay of partition", "procedure `careless`, version 7", "epoch", "input"];
+        assert!(names.iter().all(|name| left.contains(name)), "{scheduler:?}: {left}");
+    }
+}

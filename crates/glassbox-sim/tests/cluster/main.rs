@@ -2,6 +2,7 @@
 
 mod dependent;
 mod deterministic;
+mod histories;
 mod tpcc;
 
 use glassbox_cluster::SchemeKind;

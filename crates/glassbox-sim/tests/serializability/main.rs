@@ -5,6 +5,7 @@
 
 mod build;
 mod clients;
+mod clusters;
 mod exhaustive;
 mod items;
 mod phantoms;

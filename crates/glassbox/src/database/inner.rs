@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::catalog::Catalog;
-use crate::config::{Config, Durability};
+use crate::config::{Config, Durability, LogKind};
 use crate::database::any_engine::AnyEngine;
 use crate::database::ticket::InFlight;
 use crate::error::Error;
@@ -169,6 +169,11 @@ impl Inner {
             written = engine.check_writing();
             engine.end_pages();
         }
+        if self.has_calls_to_replay() {
+            // A program with another version of a procedure can open the database then. Calls of which no checkpoint
+            // could be written are in the log.
+            let _ = self.checkpoint(true);
+        }
         let closed = match (&self.store, self.engine.log()) {
             (Some(store), Some(log)) => store.manifest().close(log),
             (None, Some(log)) => log.close().map_err(Error::from),
@@ -181,5 +186,14 @@ impl Inner {
         }
         self.engine.health().check_running()?;
         closed.and(written)
+    }
+
+    /// Whether the log has calls after the last checkpoint.
+    fn has_calls_to_replay(&self) -> bool {
+        let is_logged = self.config.log == LogKind::Commands && !self.engine.health().is_stopped();
+        match (&self.store, self.engine.log()) {
+            (Some(store), Some(log)) if is_logged => log.appended() > Lsn(store.manifest().log_start),
+            _ => false,
+        }
     }
 }

@@ -307,9 +307,10 @@ impl Database {
     }
 
     /// Refuses further calls, waits for running ones, forces the log and writes its closing block, whatever the
-    /// durability; without a log (partitioned, [`Durability::None`]), writes a checkpoint. The next opening, which may
-    /// be in the same process, finds every answered transaction. Tickets can still be waited for; a second close has no
-    /// effect.
+    /// durability. Without a log (partitioned, [`Durability::None`]), or with calls in a log of commands, it writes a
+    /// checkpoint: no call is replayed at the next opening, so procedures may have other versions then. The next
+    /// opening, which may be in the same process, finds every answered transaction. Tickets can still be waited for; a
+    /// second close has no effect.
     ///
     /// # Errors
     /// [`Error::Busy`] when a transaction runs for more than ten seconds: the database refuses calls nevertheless, and

@@ -123,3 +123,25 @@ fn a_call_whose_caller_stopped_waiting_is_not_sent_later() {
     client.hears([LinkEvent::Connected(PRIMARY), announces(PRIMARY, &shape().configuration())]);
     assert_eq!(client.calls(), 0);
 }
+
+/// Case 18: a member runs, and a process that it depends on does not.
+#[test]
+fn a_call_without_an_answer_ends_at_its_deadline_and_says_where_it_was_sent() {
+    let mut client = Client::new(ME, Arc::new(catalog()), &shape(), Script::default());
+    client.hears([announces(PRIMARY, &shape().configuration())]);
+    client = client.with_deadline(Duration::from_millis(20));
+    let ticket = client.submit(call()).unwrap();
+    let Err(Error::OutcomeUnknown { reason }) = client.wait(ticket) else { panic!("there was no answer") };
+    for words in ["0.02 s", "partition 0 replica 0 (connected)", "`glassbox cluster status`", "promote"] {
+        assert!(reason.contains(words), "no `{words}` in {reason}");
+    }
+    assert_eq!(client.in_flight(), 0);
+    // A call that was held was not sent.
+    let gone = LinkEvent::Disconnected(PRIMARY, "the connection broke".to_owned());
+    client.hears([gone]);
+    let ticket = client.submit(call()).unwrap();
+    let Err(Error::Stopped { reason }) = client.wait(ticket) else { panic!("it was not sent") };
+    assert!(reason.contains("not connected: the connection broke"), "{reason}");
+    client.hears([LinkEvent::Connected(PRIMARY), announces(PRIMARY, &shape().configuration())]);
+    assert_eq!((client.calls(), client.in_flight()), (1, 0));
+}

@@ -32,7 +32,8 @@ pub fn log<W: Workload>(world: &mut World<W>) -> Result<(), String> {
         // An epoch for each: it ends at all partitions before the next one begins.
         for partition in input.participants.iter() {
             let inputs = vec![input.clone()];
-            let batch = InputBatch { before: before[partition], epoch, sealed_in: 0, inputs };
+            let (sealed_in, has_more, digests) = (0, false, Vec::new());
+            let batch = InputBatch { before: before[partition], epoch, sealed_in, has_more, inputs, digests };
             before[partition] = epoch;
             queue.push_back((Address::Coordinator(0), partition, Message::Inputs(Box::new(batch))));
         }

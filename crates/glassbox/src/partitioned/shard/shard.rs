@@ -21,6 +21,12 @@ use crate::failure::{Failure, note_places_of_panics};
 use crate::procedure::{Aborts, PartitionSet, Procedure, partition_of};
 use crate::record::{Key, Record};
 
+/// What a declaration gives; it is a program's code, with arguments that may come from anywhere.
+fn unless_panicked<T>(declare: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    let declared = std::panic::catch_unwind(std::panic::AssertUnwindSafe(declare));
+    declared.unwrap_or_else(|_| Err("the procedure's declaration panicked".to_owned()))
+}
+
 /// The old rows of a run, so that it can be rolled back for as long as its end is not decided.
 #[derive(Debug, Default)]
 pub struct Kept(UndoBuffer);
@@ -77,7 +83,8 @@ impl Shard {
     /// When there is no such procedure, or its arguments cannot be read.
     pub fn declared(&self, call: &Call) -> Result<DeclaredKeys, String> {
         let numbers = |record| self.tables.iter().position(|kind| kind.id == record).map(|number| number as u16);
-        (self.procedure(call)?.shard.keys)(&call.arguments, (self.index, self.count), &numbers)
+        let keys = self.procedure(call)?.shard.keys;
+        unless_panicked(|| keys(&call.arguments, (self.index, self.count), &numbers))
     }
 
     /// All keys of this partition.
@@ -95,7 +102,8 @@ impl Shard {
     /// As for [`Shard::declared`].
     pub fn route(&self, call: &Call) -> Result<Route, String> {
         let numbers = |record| self.tables.iter().position(|kind| kind.id == record).map(|number| number as u16);
-        (self.procedure(call)?.shard.route)(&call.arguments, self.count.into(), &numbers)
+        let route = self.procedure(call)?.shard.route;
+        unless_panicked(|| route(&call.arguments, self.count.into(), &numbers))
     }
 
     /// The name of a call's procedure.
@@ -171,6 +179,11 @@ impl Shard {
 
     fn undo_buffer(&mut self) -> &mut UndoBuffer {
         &mut self.cells[0].scratch_mut().undo
+    }
+
+    /// One number for the changes of a run that is not ended: equal for runs that change the same rows alike.
+    pub fn digest_of(&self, kept: &Kept) -> u64 {
+        kept.0.digest()
     }
 
     /// Ends a run for good.

@@ -5,9 +5,11 @@
 //! from the end. Undoing in exact reverse order gives every row its old place again, because places are reused last in,
 //! first out.
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::partitioned::storage::memory::RowId;
 use crate::partitioned::storage::table::Table;
-use crate::record::Record;
+use crate::record::{Record, digest};
 
 /// A row's bytes as they are in memory, then [`Header`].
 #[derive(Debug, Default)]
@@ -16,13 +18,33 @@ pub(crate) struct UndoBuffer {
     words: Vec<u128>,
 }
 
-/// Puts one change back. The first pointer is the `Table<R>`, the second the row as it was (unused after an insert).
-type Restore = unsafe fn(*mut (), RowId, *const ());
+/// Puts one change back, or gives its digest. The first pointer is the `Table<R>`, the second the row as it was (unused
+/// after an insert).
+type Act = unsafe fn(*mut (), RowId, *const (), ActKind) -> u64;
+
+/// What an [`Act`] does.
+#[derive(Clone, Copy, PartialEq)]
+enum ActKind {
+    /// Puts the change back; 0.
+    Restore,
+    /// Gives the digest of the change: of the row as it is now, or of a row that was removed.
+    Digest,
+}
+
+/// Tells removed rows from others in digests.
+const REMOVED: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The digest of a row of a table.
+fn digest_of<R: Record>(row: &R) -> u64 {
+    let mut bytes: SmallVec<[u8; 1024]> = smallvec![0; R::ROW_WIDTH];
+    row.store(&mut bytes);
+    digest(digest(0, R::TABLE.as_bytes()), &bytes)
+}
 
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Header {
-    restore: Restore,
+    act: Act,
     table: *mut (),
     row: RowId,
     /// Words of the row before this header.
@@ -50,8 +72,12 @@ impl UndoBuffer {
     /// Notes that `row` is about to be changed in place. Gives the copy that was kept.
     #[inline(always)]
     pub(crate) fn updating<R: Record>(&mut self, table: &mut Table<R>, id: RowId) -> &R {
-        unsafe fn restore<R: Record>(table: *mut (), id: RowId, before: *const ()) {
-            // SAFETY: `undo` passes what was pushed with this function: a live Table<R> and an aligned R.
+        unsafe fn act<R: Record>(table: *mut (), id: RowId, before: *const (), kind: ActKind) -> u64 {
+            if kind == ActKind::Digest {
+                // SAFETY: as below, and the caller only reads.
+                return digest_of(unsafe { &*table.cast::<Table<R>>() }.rows.get(id));
+            }
+            // SAFETY: `undo` and `digest` pass what was pushed with this function: a live Table<R> and an aligned R.
             let (table, before) = unsafe { (&mut *table.cast::<Table<R>>(), &*before.cast::<R>()) };
             let after = *table.rows.get(id);
             table.preserve(id);
@@ -59,11 +85,11 @@ impl UndoBuffer {
             if R::INDEXES > 0 {
                 table.reindex_back(&after, id);
             }
+            0
         }
         let row: *const R = table.rows.get(id);
         let table: *mut Table<R> = table;
-        let header =
-            Header { restore: restore::<R>, table: table.cast(), row: id, words: words_of::<R>(), finish: None };
+        let header = Header { act: act::<R>, table: table.cast(), row: id, words: words_of::<R>(), finish: None };
         // SAFETY: the copy was written a moment ago, and the borrow keeps the buffer as it is.
         unsafe { &*self.push(row, header) }
     }
@@ -71,36 +97,50 @@ impl UndoBuffer {
     /// Notes that a row was added.
     #[inline(always)]
     pub(crate) fn inserted<R: Record>(&mut self, table: &mut Table<R>, id: RowId) {
-        unsafe fn restore<R: Record>(table: *mut (), id: RowId, _before: *const ()) {
+        unsafe fn act<R: Record>(table: *mut (), id: RowId, _before: *const (), kind: ActKind) -> u64 {
+            if kind == ActKind::Digest {
+                // SAFETY: as above.
+                return digest_of(unsafe { &*table.cast::<Table<R>>() }.rows.get(id));
+            }
             // SAFETY: as above.
             unsafe { &mut *table.cast::<Table<R>>() }.remove(id);
+            0
         }
         let table: *mut Table<R> = table;
-        let header = Header { restore: restore::<R>, table: table.cast(), row: id, words: 0, finish: None };
+        let header = Header { act: act::<R>, table: table.cast(), row: id, words: 0, finish: None };
         self.push(std::ptr::null::<R>(), header);
     }
 
     /// Notes that a row is about to be removed.
     #[inline(always)]
     pub(crate) fn deleting<R: Record>(&mut self, table: &mut Table<R>, id: RowId) {
-        unsafe fn restore<R: Record>(table: *mut (), id: RowId, before: *const ()) {
+        unsafe fn act<R: Record>(table: *mut (), id: RowId, before: *const (), kind: ActKind) -> u64 {
             // SAFETY: as above.
-            let (table, before) = unsafe { (&mut *table.cast::<Table<R>>(), &*before.cast::<R>()) };
-            table.put_back(before, id);
+            let before = unsafe { &*before.cast::<R>() };
+            if kind == ActKind::Digest {
+                return digest_of(before) ^ REMOVED;
+            }
+            // SAFETY: as above.
+            unsafe { &mut *table.cast::<Table<R>>() }.put_back(before, id);
+            0
         }
         let row: *const R = table.rows.get(id);
         let table: *mut Table<R> = table;
-        let header =
-            Header { restore: restore::<R>, table: table.cast(), row: id, words: words_of::<R>(), finish: None };
+        let header = Header { act: act::<R>, table: table.cast(), row: id, words: words_of::<R>(), finish: None };
         self.push(row, header);
     }
 
     /// Notes that a row is about to be taken out of its indexes; it keeps its place until [`UndoBuffer::finish`], so
     /// that no transaction that runs before then gets it.
     pub(crate) fn unlinking<R: Record>(&mut self, table: &mut Table<R>, id: RowId) {
-        unsafe fn restore<R: Record>(table: *mut (), id: RowId, _before: *const ()) {
+        unsafe fn act<R: Record>(table: *mut (), id: RowId, _before: *const (), kind: ActKind) -> u64 {
+            if kind == ActKind::Digest {
+                // SAFETY: as above.
+                return digest_of(unsafe { &*table.cast::<Table<R>>() }.rows.get(id)) ^ REMOVED;
+            }
             // SAFETY: as above.
             unsafe { &mut *table.cast::<Table<R>>() }.relink(id);
+            0
         }
         unsafe fn finish<R: Record>(table: *mut (), id: RowId) {
             // SAFETY: as above.
@@ -108,10 +148,7 @@ impl UndoBuffer {
         }
         let table: *mut Table<R> = table;
         let finish = Some(finish::<R> as Finish);
-        self.push(
-            std::ptr::null::<R>(),
-            Header { restore: restore::<R>, table: table.cast(), row: id, words: 0, finish },
-        );
+        self.push(std::ptr::null::<R>(), Header { act: act::<R>, table: table.cast(), row: id, words: 0, finish });
     }
 
     /// Ends the transaction for good.
@@ -128,6 +165,21 @@ impl UndoBuffer {
             }
         }
         self.clear();
+    }
+
+    /// One number for all changes, equal if they are: of rows as they are now, which later changes have left alone.
+    pub(crate) fn digest(&self) -> u64 {
+        let (mut end, mut all) = (self.words.len(), 0_u64);
+        while let Some(header_at) = end.checked_sub(HEADER_WORDS) {
+            // SAFETY: entries end with a header, and the tables live, as in `undo`; they are only read.
+            unsafe {
+                let header = self.words.as_ptr().add(header_at).cast::<Header>().read();
+                end = header_at - header.words as usize;
+                let before = self.words.as_ptr().add(end).cast();
+                all = all.wrapping_add((header.act)(header.table, header.row, before, ActKind::Digest));
+            }
+        }
+        all
     }
 
     /// The old rows that were kept so far; from here on they go to `next`.
@@ -164,7 +216,7 @@ impl UndoBuffer {
             unsafe {
                 let header = self.words.as_ptr().add(header_at).cast::<Header>().read();
                 let row_at = header_at - header.words as usize;
-                (header.restore)(header.table, header.row, self.words.as_ptr().add(row_at).cast());
+                (header.act)(header.table, header.row, self.words.as_ptr().add(row_at).cast(), ActKind::Restore);
                 self.words.set_len(row_at);
             }
         }
