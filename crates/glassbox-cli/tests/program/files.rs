@@ -190,12 +190,30 @@ fn verify_distinguishes_damage_of_the_log_from_its_end() {
     assert!(ran.out.contains("the log is damaged at offset"), "{}", ran.out);
 }
 
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let copied = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &copied);
+        } else {
+            std::fs::copy(entry.path(), copied).unwrap();
+        }
+    }
+}
+
 #[test]
 fn calls_in_the_log_are_counted_and_not_replayed() {
-    let (_dir, path) = made();
+    let (dir, path) = made();
     let db = open(&path, LogKind::Commands);
     assert!(db.call(&Rename { id: 2, to: name("new") }).unwrap());
+    // As a killed process leaves it: closing would write a checkpoint.
+    let killed = dir.path().join("killed");
+    copy(&path, &killed);
     db.close().unwrap();
+    let closed = run_well(&["info", text(&path)]).out;
+    assert!(!closed.contains("calls of rename"), "{closed}");
+    let path = killed;
     let info = run_well(&["info", text(&path)]).out;
     assert!(info.contains("1 calls of rename (version 1)") && info.contains("as of the checkpoint"), "{info}");
     let verify = run_well(&["verify", text(&path)]).out;

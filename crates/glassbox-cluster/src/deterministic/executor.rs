@@ -225,6 +225,7 @@ impl Executor {
             }
             Message::ResumeAfter(epoch) => self.send_again(from, epoch, out),
             Message::Checkpointed(epoch) => self.forget_sent(from, epoch),
+            Message::WriteCheckpoint if self.is_base_due(0) => self.bases.is_due = true,
             Message::Exchange(exchange) => self.exchanged(*exchange, out),
             Message::Reconnoitre { id, call, participants } => {
                 let keys = self.reconnoitre(&call, participants, out).map(Box::new);

@@ -19,3 +19,5 @@ mod executing;
 pub(crate) mod executor;
 mod running;
 pub(crate) mod sequencer;
+#[cfg(test)]
+mod tests;

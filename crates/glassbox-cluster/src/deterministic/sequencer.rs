@@ -19,6 +19,8 @@ use crate::protocol::input::{Digests, Input, InputBatch, InputKeys};
 use crate::protocol::message::{Message, Outcome, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
+/// Inputs in the log after which the partition whose checkpoint is the oldest is asked for another one.
+const MAX_LOGGED: usize = 1 << 19;
 /// Inputs of a partition that are sent again at once.
 const INPUTS_AT_ONCE: usize = 4_096;
 /// Keys of a call that are in the log; a call with more locks its partitions whole.
@@ -74,6 +76,10 @@ pub struct Sequencer {
     open: Vec<Input>,
     /// Sealed epochs that a partition may ask for again.
     log: VecDeque<SealedEpoch>,
+    /// Inputs in it.
+    logged: usize,
+    /// Inputs in it when a partition was last asked for a checkpoint.
+    asked_at: usize,
     /// Digests that are in no entry of the stream: they go with the next epoch, and need no force of their own.
     digests: Vec<(u64, u8, Digests)>,
     stream: ReplicationStream,
@@ -91,6 +97,8 @@ impl Sequencer {
             epoch: 0,
             open: Vec::new(),
             log: VecDeque::new(),
+            logged: 0,
+            asked_at: 0,
             digests: Vec::new(),
             stream: ReplicationStream::default(),
             now_us: 0,
@@ -110,6 +118,7 @@ impl Sequencer {
         sequencer.epoch = epochs.back().map_or(0, |last| last.epoch);
         let times = epochs.iter().flat_map(|it| &it.inputs).map(|input| input.call.now.micros() as u64);
         sequencer.now_us = times.max().unwrap_or_default();
+        sequencer.logged = epochs.iter().map(|it| it.inputs.len()).sum();
         (sequencer.log, sequencer.stream) = (epochs, ReplicationStream::new(&[journal], last));
         for follower in &sequencer.followers {
             out.send(follower.primary, Message::ResumeAfter(sequencer.epoch));
@@ -207,7 +216,9 @@ impl Sequencer {
             }
         }
         if self.stream.is_replicated() {
+            self.logged += sealed.inputs.len();
             self.log.push_back(sealed);
+            self.shorten(out);
         }
     }
 
@@ -224,6 +235,21 @@ impl Sequencer {
         let mut inputs: Vec<_> = self.open.drain(..count).collect();
         (0..).zip(&mut inputs).for_each(|(index, input)| input.index = index);
         inputs
+    }
+
+    /// A partition with few inputs writes checkpoints seldom, and the log is kept for it: asks it for one.
+    fn shorten(&mut self, out: &mut Outbox) {
+        if self.logged < self.asked_at + MAX_LOGGED {
+            return;
+        }
+        self.asked_at = self.logged;
+        if let Some(first) = self.log.front() {
+            let needs = |at: &usize| self.followers[*at].checkpoint < first.epoch;
+            let participants = first.inputs.iter().fold(PartitionSet::EMPTY, |all, it| all.union(it.participants));
+            for at in participants.iter().filter(needs) {
+                out.send(self.followers[at].primary, Message::WriteCheckpoint);
+            }
+        }
     }
 
     fn follower(&self, primary: Address) -> Option<usize> {
@@ -268,6 +294,8 @@ impl Sequencer {
         let followers = &self.followers;
         let needs = |epoch: u64, input: &Input| input.participants.iter().any(|at| followers[at].checkpoint < epoch);
         self.log.retain(|it| it.inputs.iter().any(|input| needs(it.epoch, input)));
+        self.logged = self.log.iter().map(|it| it.inputs.len()).sum();
+        self.asked_at = self.asked_at.min(self.logged);
     }
 }
 

@@ -125,6 +125,8 @@ pub enum Message {
     /// Partition to sequencer or to another partition: my disk has the rows as they were after this epoch. I need
     /// nothing up to there any more.
     Checkpointed(u64),
+    /// Sequencer to partition: write a checkpoint, for which the log is kept.
+    WriteCheckpoint,
     /// Participant to participant.
     Exchange(Box<Exchange>),
     /// Partition to sequencer: it has executed this epoch, with these digests.

@@ -86,7 +86,7 @@ fn failures() -> [Outcome; 8] {
 }
 
 /// The messages of deterministic schemes.
-fn deterministic(call: &Call) -> [Message; 9] {
+fn deterministic(call: &Call) -> [Message; 10] {
     let key = |number| WatchedKey::Short(number);
     let request = KeyRequest { space: 300, low: key(1), high: key(u128::MAX), touch: Touch::Write };
     let long = KeyRequest { low: WatchedKey::of(&[7; 20]), high: WatchedKey::End, ..request.clone() };
@@ -115,6 +115,7 @@ fn deterministic(call: &Call) -> [Message; 9] {
     [
         Message::Inputs(Box::new(batch)),
         Message::ResumeAfter(300),
+        Message::WriteCheckpoint,
         Message::Executed(300, vec![(1, 300)]),
         Message::Checkpointed(u64::MAX),
         Message::Exchange(Box::new(exchange(ExchangeContent::Rows(Vec::new())))),

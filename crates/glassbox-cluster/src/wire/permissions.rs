@@ -47,7 +47,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         }
         Message::Recovered(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
         Message::SessionOrphaned(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
-        Message::Inputs(_) => is_replica && matches!(from, Address::Coordinator(_)),
+        Message::Inputs(_) | Message::WriteCheckpoint => is_replica && matches!(from, Address::Coordinator(_)),
         Message::Executed(..) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
         Message::ResumeAfter(_) => from.is_member() && to.is_member(),
         Message::Checkpointed(_) => matches!(from, Address::Replica { .. }) && to.is_member(),
@@ -94,6 +94,7 @@ fn name(message: &Message) -> &'static str {
         Message::AskTurn { .. } => "a request for the turn",
         Message::Turn(_) => "the turn",
         Message::Inputs(_) => "inputs of the log",
+        Message::WriteCheckpoint => "a request for a checkpoint",
         Message::Executed(..) => "the digests of an epoch",
         Message::ResumeAfter(_) => "a request for inputs and rows",
         Message::Checkpointed(_) => "a report of its checkpoint",

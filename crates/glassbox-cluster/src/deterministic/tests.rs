@@ -1,0 +1,174 @@
+//! The sequencer's log: epochs that count on, partitions that ask for it again, and its length.
+
+use glassbox::record::Timestamp;
+use glassbox::research::shard::{Call, DeclaredKeys, KeyRequest, PartitionSet, Touch, WatchedKey};
+
+use super::sequencer::{RecoveredLog, Sequencer};
+use crate::protocol::address::Address;
+use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
+use crate::protocol::entry::{Base, Entry};
+use crate::protocol::input::{InputBatch, InputKeys};
+use crate::protocol::message::{Message, Submission};
+use crate::protocol::outbox::{Action, Outbox};
+
+const SCHEME: SchemeKind = SchemeKind::Deterministic(SchedulerKind::Serial);
+const ME: Address = Address::Coordinator(0);
+const CLIENT: Address = Address::Client(1);
+
+fn partition(partition: u8) -> Address {
+    Address::Replica { partition, replica: 0 }
+}
+
+fn configuration() -> Configuration {
+    Configuration::first(2, 1, SCHEME)
+}
+
+/// A sequencer with its journal: the entries of the stream, and the messages to partitions.
+struct Logged {
+    sequencer: Sequencer,
+    entries: Vec<(u64, Entry)>,
+    sent: Vec<(Address, InputBatch)>,
+    asked: Vec<Address>,
+    base: Option<Base>,
+}
+
+impl Logged {
+    fn new(sequencer: Sequencer) -> Self {
+        Self { sequencer, entries: Vec::new(), sent: Vec::new(), asked: Vec::new(), base: None }
+    }
+
+    fn begun() -> Self {
+        let mut logged = Self::new(Sequencer::new(&configuration()));
+        let mut out = Outbox::default();
+        logged.sequencer.begin_journal(ME, SCHEME, &mut out);
+        logged.carry_out(out);
+        logged
+    }
+
+    fn handle(&mut self, from: Address, message: Message) {
+        let mut out = Outbox::default();
+        self.sequencer.handle(from, message, 7, &mut out);
+        self.carry_out(out);
+    }
+
+    /// Everything is forced at once.
+    fn carry_out(&mut self, out: Outbox) {
+        for action in out.actions {
+            match action {
+                Action::Send(to, Message::Replicate { sequence, entry }) if to == ME => {
+                    self.entries.push((sequence, *entry));
+                    self.handle(ME, Message::Ack { sequence });
+                }
+                Action::Send(to, Message::Inputs(batch)) => self.sent.push((to, *batch)),
+                Action::Send(to, Message::WriteCheckpoint) => self.asked.push(to),
+                Action::Base(base) => {
+                    self.entries.clear();
+                    self.base = Some(*base);
+                }
+                Action::Send(..) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn submit(&mut self, participants: PartitionSet, keys: InputKeys) {
+        let call = Call { procedure: 0, arguments: vec![1].into(), now: Timestamp::default(), seed: 0 };
+        let (shared, before) = (Vec::new(), None);
+        let submission = Submission { id: 1, call, participants, shared, before, attempt: 1, version: 1, keys };
+        self.handle(CLIENT, Message::Submit(Box::new(submission)));
+    }
+
+    fn submit_to(&mut self, partition: usize) {
+        self.submit(PartitionSet::of(partition), InputKeys::Declared);
+    }
+
+    /// A successor that reads the journal.
+    fn restarted(self) -> Self {
+        let base = self.base.expect("it has a journal");
+        let mut log = RecoveredLog::at(base.held);
+        base.remembered.into_iter().for_each(|entry| log.remember(entry).unwrap());
+        self.entries.into_iter().for_each(|(sequence, entry)| log.append(sequence, entry).unwrap());
+        let mut out = Outbox::default();
+        let next = configuration().with_new_coordinator(ME).unwrap();
+        Self::new(Sequencer::recovered(&next, log, ME, &mut out))
+    }
+
+    fn epochs(&self, of: u8) -> Vec<(u64, u64)> {
+        self.sent.iter().filter(|(to, _)| *to == partition(of)).map(|(_, it)| (it.before, it.epoch)).collect()
+    }
+}
+
+#[test]
+fn epochs_count_on_after_a_restart_whatever_the_base_still_has() {
+    let mut logged = Logged::begun();
+    [0, 1, 0, 0].into_iter().for_each(|partition| logged.submit_to(partition));
+    assert_eq!((logged.epochs(0), logged.epochs(1)), (vec![(0, 1), (1, 3), (3, 4)], vec![(0, 2)]));
+    // The log is kept for partition 1 only; then a base is written.
+    logged.handle(partition(0), Message::Checkpointed(4));
+    let mut out = Outbox::default();
+    logged.sequencer.renew_base(SCHEME, &mut out);
+    logged.carry_out(out);
+    let mut logged = logged.restarted();
+    logged.submit_to(0);
+    assert!(logged.sent.is_empty(), "it has not said what it has");
+    logged.handle(partition(0), Message::ResumeAfter(4));
+    logged.handle(partition(1), Message::ResumeAfter(0));
+    assert_eq!((logged.epochs(0), logged.epochs(1)), (vec![(4, 5)], vec![(0, 2)]));
+    assert_eq!(logged.sent[0].1.sealed_in, 2, "this sequencer has sealed it");
+    assert_eq!(logged.sent[1].1.sealed_in, 0, "a predecessor has");
+}
+
+#[test]
+fn a_long_log_is_sent_again_piece_by_piece() {
+    let mut logged = Logged::begun();
+    (0..10_000).for_each(|_| logged.submit_to(0));
+    logged.sent.clear();
+    let mut after = 0;
+    let mut pieces = 0;
+    loop {
+        logged.handle(partition(0), Message::ResumeAfter(after));
+        pieces += 1;
+        let (_, last) = logged.sent.last().unwrap();
+        after = last.epoch;
+        // New epochs wait until it has the former ones.
+        logged.submit_to(0);
+        if !logged.sent.last().unwrap().1.has_more {
+            break;
+        }
+    }
+    let epochs = logged.epochs(0);
+    assert!(epochs.iter().zip(1..).all(|(epoch, next)| *epoch == (next - 1, next)), "without a gap");
+    assert_eq!((pieces, epochs.len()), (3, 10_003));
+}
+
+#[test]
+fn digests_and_too_many_keys() {
+    let mut logged = Logged::begun();
+    logged.submit_to(0);
+    logged.handle(partition(0), Message::Executed(1, vec![(0, 77)]));
+    let key = |number| KeyRequest {
+        space: 0,
+        low: WatchedKey::Short(number),
+        high: WatchedKey::Short(number),
+        touch: Touch::Write,
+    };
+    let many = DeclaredKeys::found((0..20_000).map(key).collect());
+    logged.submit(PartitionSet::of(0), InputKeys::Found(vec![(0, many)]));
+    let mut logged = logged.restarted();
+    logged.handle(partition(0), Message::ResumeAfter(0));
+    let batches: Vec<_> = logged.sent.iter().map(|(_, batch)| batch).collect();
+    assert_eq!(batches[0].digests, [(0, 77)], "they are logged with the next epoch");
+    assert_eq!((batches[1].digests.len(), &batches[1].inputs[0].keys), (0, &InputKeys::All));
+}
+
+#[test]
+fn a_partition_for_which_a_long_log_is_kept_is_asked_for_a_checkpoint() {
+    let mut logged = Logged::begun();
+    logged.submit_to(1);
+    for _ in 0..(1 << 19) + 10 {
+        logged.submit_to(0);
+        logged.entries.clear();
+        logged.sent.clear();
+    }
+    assert_eq!(logged.asked, [partition(1)]);
+}
