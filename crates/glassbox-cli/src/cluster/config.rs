@@ -2,12 +2,11 @@
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::Context;
 use glassbox::Catalog;
 use glassbox::research::shard::Shard;
-use glassbox_cluster::run::{Identity, Shape};
+use glassbox_cluster::run::{Identity, Processes, Shape};
 use glassbox_cluster::{Address, SchemeKind};
 use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro;
@@ -75,28 +74,16 @@ const fn one() -> u8 {
 }
 
 impl Config {
+    /// What the cluster's processes must know of each other.
+    pub fn processes(&self) -> Processes {
+        let Self { cluster, scheme, partitions, replicas, coordinators, round_trip_us, .. } = *self;
+        let nodes = self.nodes.clone();
+        Processes { replicas, coordinators, round_trip_us, ..Processes::new(cluster, scheme, partitions, nodes) }
+    }
+
     /// Refuses an invalid description.
     pub fn check(&self) -> anyhow::Result<()> {
-        ensure!((1..=64).contains(&self.partitions), "`partitions` is {}: give 1 to 64", self.partitions);
-        ensure!(self.replicas >= 1, "`replicas` is 0: give at least 1, the primary");
-        ensure!((1..=64).contains(&self.coordinators), "`coordinators` is {}: give 1 to 64", self.coordinators);
-        let wanted = self.shape().machines().len();
-        let given = self.nodes.len();
-        ensure!(
-            given == wanted,
-            "`nodes` has {given} addresses, but {} coordinators and {} x {} replicas need {wanted}",
-            self.coordinators,
-            self.partitions,
-            self.replicas
-        );
-        ensure!(
-            !self.scheme.is_deterministic() || (self.replicas, self.coordinators) == (1, 1),
-            "`replicas` is {} and `coordinators` is {}: under scheme `{}` a partition has one replica, and the cluster \
-             one coordinator, its sequencer; give --replicas 1 --coordinators 1",
-            self.replicas,
-            self.coordinators,
-            self.scheme
-        );
+        self.processes().check().map_err(anyhow::Error::msg)?;
         if let Workload::Tpcc { scale, .. } = &self.workload {
             scale.check()?;
         }
@@ -144,11 +131,7 @@ impl Config {
     }
 
     pub fn shape(&self) -> Shape {
-        let Self { scheme, partitions, replicas, coordinators, round_trip_us, .. } = *self;
-        Shape::new(scheme, partitions)
-            .with_replicas(replicas)
-            .with_coordinators(coordinators)
-            .with_round_trip(Duration::from_micros(round_trip_us))
+        self.processes().shape()
     }
 
     pub fn catalog(&self) -> Catalog {
@@ -159,7 +142,7 @@ impl Config {
     }
 
     pub fn identity(&self, me: Address) -> Identity {
-        Identity { me, cluster: self.cluster, catalog: self.catalog().digest() }
+        self.processes().identity(me, &self.catalog())
     }
 
     /// Reads a description.
@@ -168,42 +151,22 @@ impl Config {
         serde_json::from_str(&text).with_context(|| format!("invalid cluster file {}", file.display()))
     }
 
-    /// The parties that a member dials, and their addresses; the others dial it. A client dials all members.
+    /// The parties that a party dials, and their addresses.
     pub fn calls(&self, me: Address) -> anyhow::Result<Vec<(Address, SocketAddr)>> {
-        let calls = |other: &Address| match (me, *other) {
-            (Address::Client(_), _) | (Address::Coordinator(_), Address::Replica { .. }) => true,
-            (Address::Coordinator(me), Address::Coordinator(other)) => other < me,
-            (Address::Replica { partition: p, replica: r }, Address::Replica { partition, replica }) => {
-                p == partition && replica < r || self.scheme.is_deterministic() && partition < p
-            }
-            _ => false,
-        };
-        let machines = self.shape().machines();
-        machines.into_iter().filter(calls).map(|other| Ok((other, self.at(other)?))).collect()
+        self.processes().calls(me).map_err(anyhow::Error::msg)
     }
 
     /// The address of a member.
     pub fn at(&self, address: Address) -> anyhow::Result<SocketAddr> {
-        let place = self.shape().machines().iter().position(|it| *it == address);
-        match place.and_then(|place| self.nodes.get(place)) {
-            Some(at) => Ok(*at),
-            None => bail!("{address} is no member of the cluster"),
-        }
+        self.processes().at(address).map_err(anyhow::Error::msg)
     }
 
-    /// A shard for a partition without rows.
-    pub fn empty_shard(&self, partition: u8) -> Result<Shard, glassbox::Error> {
-        let (at, of) = (usize::from(partition), usize::from(self.partitions));
-        Shard::new(&self.catalog(), at, of, glassbox::Config::default().table_bytes)
-    }
-
-    /// The initial rows of a partition.
-    pub fn shard(&self, partition: u8) -> anyhow::Result<Shard> {
-        let mut shard = self.empty_shard(partition)?;
+    /// Adds the initial rows of a partition.
+    pub fn fill(&self, shard: &mut Shard) -> Result<(), String> {
         match &self.workload {
-            Workload::Micro { clients, .. } => Micro::fill(&mut shard, *clients, self.partitions),
-            Workload::Tpcc { scale, seed } => tpcc::fill(scale, *seed, &mut shard)?,
+            Workload::Micro { clients, .. } => Micro::fill(shard, *clients, self.partitions),
+            Workload::Tpcc { scale, seed } => tpcc::fill(scale, *seed, shard).map_err(|error| error.to_string())?,
         }
-        Ok(shard)
+        Ok(())
     }
 }

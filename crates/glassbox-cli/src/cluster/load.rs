@@ -1,14 +1,13 @@
 //! The clients of a cluster: threads in a closed loop.
 
 use std::collections::BTreeMap;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use glassbox::Error;
 use glassbox::procedure::{Abort, Procedure};
-use glassbox_cluster::Address;
 use glassbox_cluster::run::{Client, Sockets};
 use glassbox_sim::cluster::Micro;
 use glassbox_workloads::tpcc::{self, ABORT_UNUSED_ITEM, Inputs, Kind, Settings};
@@ -100,13 +99,8 @@ impl tpcc::Call for Calling<'_> {
 }
 
 fn connect(config: &Config, number: u32, until: Instant) -> anyhow::Result<Client<Sockets>> {
-    let (me, shape) = (Address::Client(number), config.shape());
-    let told = |line: &str| eprintln!("{line}");
-    let mut sockets = Sockets::new(config.identity(me), None, shape.round_trip, told)?;
-    for (to, at) in config.calls(me)? {
-        sockets.dial(to, at, until).map_err(anyhow::Error::msg)?;
-    }
-    Ok(Client::new(me, Arc::new(config.catalog()), &shape, sockets))
+    let patience = until.saturating_duration_since(Instant::now());
+    config.processes().connect(number, config.catalog(), patience).map_err(anyhow::Error::msg)
 }
 
 fn work(

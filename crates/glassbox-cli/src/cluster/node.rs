@@ -3,13 +3,11 @@
 use std::io::{BufRead, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
-use glassbox_cluster::Address;
-use glassbox_cluster::run::{JournalWriter, Node, Sockets, drive};
+use glassbox::research::shard::Shard;
 
 use super::config::Config;
 use crate::exit::{self, Verdict};
@@ -47,41 +45,11 @@ pub fn run(arguments: &NodeArguments) -> anyhow::Result<Verdict> {
     std::io::stdout().flush()?;
     let config = read(arguments)?;
     config.check()?;
-    let shape = config.shape();
-    let place = config.nodes.iter().position(|node| *node == at);
-    let place = place.with_context(|| format!("none of the cluster's `nodes` listens on {at}: correct --listen"))?;
-    let me = shape.machines()[place];
-    let told = |line: &str| eprintln!("{line}");
-    let mut sockets = Sockets::new(config.identity(me), Some(listener), shape.round_trip, told)?;
-    let mut node = node(me, &config);
-    let name = match me {
-        Address::Replica { partition, replica } => Some(format!("partition-{partition}-replica-{replica}")),
-        // The input log.
-        Address::Coordinator(number) if config.scheme.is_deterministic() => Some(format!("sequencer-{number}")),
-        _ => None,
-    };
-    if let (Some(dir), Some(name)) = (&arguments.dir, name) {
-        let directory = dir.join(name);
-        let (empty, wake) = (config.empty_shard(me.partition().unwrap_or(0))?, sockets.waker()?);
-        std::fs::create_dir_all(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-        let keeper = JournalWriter::open(&directory, (me, config.cluster), &config.catalog(), empty, wake);
-        node = node.with_journal(keeper.with_context(|| format!("cannot use {}", directory.display()))?);
-    }
-    config.calls(me)?.into_iter().for_each(|(other, at)| sockets.call(other, at));
-    drive(&mut node, &mut sockets, || ORPHANED.load(Ordering::Relaxed) || exit::interrupted());
-    node.close();
-    match node.failed() {
-        None => Ok(Verdict::Good),
-        Some(why) => bail!("{me} has stopped: {why}"),
-    }
-}
-
-fn node(me: Address, config: &Config) -> Node {
-    let partition = if let Address::Replica { partition, .. } = me { partition } else { 0 };
-    let (first, empty) = (config.clone(), config.clone());
-    let first = move || first.shard(partition).map_err(|error| format!("{error:#}"));
-    let empty = move || empty.empty_shard(partition).map_err(|error| error.to_string());
-    Node::new(me, config.shape(), Arc::new(first), Arc::new(empty))
+    let (rows, catalog) = (config.clone(), config.catalog());
+    let rows = move |shard: &mut Shard| rows.fill(shard);
+    let ends = || ORPHANED.load(Ordering::Relaxed) || exit::interrupted();
+    config.processes().serve(listener, arguments.dir.as_deref(), catalog, rows, ends).map_err(anyhow::Error::msg)?;
+    Ok(Verdict::Good)
 }
 
 fn read(arguments: &NodeArguments) -> anyhow::Result<Config> {

@@ -147,18 +147,15 @@ impl Decided {
 /// An operator of a cluster, whose decisions are kept next to this file. Without a file only the members know them: for
 /// a cluster that ends with its operator.
 pub fn operator(config: &Config, file: Option<&Path>) -> anyhow::Result<Operator<Sockets>> {
-    let told = |line: &str| eprintln!("{line}");
-    // Without injected delays: the operator is not part of the cluster.
-    let mut sockets = Sockets::new(config.identity(Address::OPERATOR), None, Duration::ZERO, told)?;
-    let machines = config.shape().machines();
-    config.calls(Address::OPERATOR)?.into_iter().for_each(|(machine, at)| sockets.call(machine, at));
-    Ok(match file {
+    let (processes, catalog) = (config.processes(), config.catalog());
+    let operator = match file {
         Some(file) => {
             let (mut decided, newest) = Decided::open(file, &config.shape())?;
-            Operator::new(sockets, machines, newest, Box::new(move |next| decided.record(next)))
+            processes.operator(&catalog, newest, Box::new(move |next| decided.record(next)))
         }
-        None => Operator::new(sockets, machines, None, Box::new(|_| Ok(()))),
-    })
+        None => processes.operator(&catalog, None, Box::new(|_| Ok(()))),
+    };
+    operator.map_err(anyhow::Error::msg)
 }
 
 impl OperateOption {
