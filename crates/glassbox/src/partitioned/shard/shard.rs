@@ -205,12 +205,12 @@ impl Shard {
     pub fn find(
         &mut self,
         wanted: &RemoteRead,
-        watch: Option<&mut dyn Watch>,
+        mut watch: Option<&mut dyn Watch>,
     ) -> Result<Option<RemoteReadResult>, String> {
         let number = usize::from(wanted.table);
         let kind = self.tables.get(number).ok_or_else(|| format!("there is no table with the number {number}"))?;
         let table = self.cells[0].get_mut().tables[kind.id].as_ref().expect("made with the shard");
-        if let Some(watch) = watch {
+        if let Some(watch) = &mut watch {
             let touch = if wanted.writes { Touch::Write } else { Touch::Read };
             let allowed = match &wanted.lookup {
                 Lookup::Key(key) => watch.point(space(wanted.table, None), WatchedKey::of(key), touch),
@@ -227,6 +227,13 @@ impl Shard {
         let known = table.find_stored(&wanted.lookup, &mut rows);
         if !known {
             return Err(format!("table `{}` has no such key or index", kind.schema.name));
+        }
+        if let (Lookup::Range { index: Some(_), .. }, Some(watch)) = (&wanted.lookup, &mut watch) {
+            // A change of such a row may leave its keys of the index as they are.
+            let primary = space(wanted.table, None);
+            if !table.allows_keys(&rows, &mut |key| watch.point(primary, WatchedKey::of(key), Touch::Read)) {
+                return Ok(None);
+            }
         }
         Ok(Some(RemoteReadResult { partition: self.index, table: wanted.table, lookup: wanted.lookup.clone(), rows }))
     }

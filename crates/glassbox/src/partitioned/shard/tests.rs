@@ -7,11 +7,11 @@ use std::ops::ControlFlow;
 use glassbox_derive::Record;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Kept, Output, Ran, RemoteReadResult, Shard, Task, Touch, Watch, WatchedKey};
+use super::{Call, Kept, Lookup, Output, Ran, RemoteRead, RemoteReadResult, Shard, Task, Touch, Watch, WatchedKey};
 use crate::Catalog;
 use crate::error::Error;
 use crate::procedure::{AbortReason, Declared, KeySet, Mode, PartitionSet, Procedure, Stop, TableFull, Transaction};
-use crate::record::{Direction, Timestamp};
+use crate::record::{Direction, Record, Timestamp};
 
 #[derive(Record, Clone, Copy, Debug, PartialEq)]
 #[record(table = "account", key = id, index(name = by_owner, columns = owner))]
@@ -254,6 +254,35 @@ fn a_watch_hears_of_every_key_and_may_refuse() {
     let insert = ["Write 0 5", "Write 1 1"];
     let scans = ["Range 1 1 1", "Read 0 5", "Read 0 3", "Read 0 2", "Range 0 0 4294967295"];
     assert_eq!(heard, [&delete[..], &insert, &scans].concat());
+}
+
+/// A row that is found by an index may be changed without its keys of the index.
+#[test]
+fn a_watch_hears_of_rows_that_are_found_for_others() {
+    struct Listener(Vec<(u32, WatchedKey)>, usize);
+    impl Watch for Listener {
+        fn point(&mut self, space: u32, key: WatchedKey, touch: Touch) -> bool {
+            assert_eq!(touch, Touch::Read);
+            self.0.push((space, key));
+            self.0.len() != self.1
+        }
+        fn range(&mut self, space: u32, low: WatchedKey, _high: WatchedKey) -> bool {
+            self.point(space, low, Touch::Read)
+        }
+    }
+    let mut shards = shards(1);
+    let (low, high) = (vec![0; 8], vec![255; 8]);
+    let lookup = Lookup::Range { index: Some(0), low, high };
+    let wanted = RemoteRead { partitions: PartitionSet::of(0), table: 0, lookup, writes: false };
+    let mut all = Listener(Vec::new(), 0);
+    let found = shards[0].find(&wanted, Some(&mut all)).unwrap().unwrap();
+    let rows = found.rows.len() / Account::ROW_WIDTH;
+    let spaces: Vec<_> = all.0.iter().map(|(space, _)| *space).collect();
+    assert!(rows > 1);
+    assert_eq!(spaces, [vec![1], vec![0; rows]].concat());
+    for refused in 1..=rows + 1 {
+        assert_eq!(shards[0].find(&wanted, Some(&mut Listener(Vec::new(), refused))).unwrap(), None);
+    }
 }
 
 #[test]

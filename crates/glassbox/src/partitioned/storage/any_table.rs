@@ -55,6 +55,8 @@ pub(crate) trait AnyTable: Send {
     fn is_replicated(&self) -> bool;
     /// Adds the stored form of the rows looked up, in the order of the keys; `false`: the keys are none of this table.
     fn find_stored(&self, lookup: &Lookup, out: &mut Vec<u8>) -> bool;
+    /// Whether the encoded primary keys of these rows, in their stored form, are all allowed.
+    fn allows_keys(&self, rows: &[u8], allows: &mut dyn FnMut(&[u8]) -> bool) -> bool;
 }
 
 /// What a catalog keeps of a record type.
@@ -208,6 +210,11 @@ impl<R: Record> AnyTable for Table<R> {
                 find.known
             }
         }
+    }
+
+    fn allows_keys(&self, rows: &[u8], allows: &mut dyn FnMut(&[u8]) -> bool) -> bool {
+        let keys = rows.chunks_exact(R::ROW_WIDTH).map(R::load);
+        keys.flatten().all(|row| row.key().encode::<R::Encoded>().for_bytes(R::Key::WIDTH, &mut *allows))
     }
 }
 
