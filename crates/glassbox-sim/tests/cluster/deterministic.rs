@@ -5,6 +5,8 @@ use glassbox_sim::cluster::{ALL, Bug, Costs, Link, Load, Settings, Tpcc, World, 
 use glassbox_sim::dice::{Dice, long, seed};
 use glassbox_workloads::tpcc::{Mix, Remote, Scale};
 
+use super::{Checker, atomicity, durability, judge, progress, serializability};
+
 fn scheme(seed: u64) -> SchemeKind {
     SchemeKind::Deterministic(SchedulerKind::ALL[seed as usize % SchedulerKind::ALL.len()])
 }
@@ -103,38 +105,12 @@ fn the_same_seed_gives_the_same_trace() {
     }
 }
 
-/// A checker's finding about a run.
-fn judge(settings: Settings, checker: Checker) -> Result<(), String> {
-    let mut world = World::new(settings);
-    world.plan_incidents(5_000);
-    world.run_us(5_000);
-    world.finish()?;
-    checker(&mut world)
-}
-
-type Checker = fn(&mut World) -> Result<(), String>;
-
 #[test]
 fn every_checker_detects_its_bug() {
     let load = Load { several: ALL / 2, conflicts: ALL / 2, ..Load::default() };
     let aborts = Load { aborts: ALL / 4, ..load };
     let two_rounds = Load { several: ALL, two_rounds: ALL, ..load };
     let single = Load { several: 0, ..load };
-    let serializability: Checker = |world| checks::serializability(&world.history());
-    let [atomicity, durability, progress]: [Checker; 3] = [
-        |world| {
-            let history = world.history();
-            checks::atomicity(world, &history)
-        },
-        |world| {
-            let history = world.history();
-            checks::durability(world, &history)
-        },
-        |world| {
-            let history = world.history();
-            checks::progress(world, &history)
-        },
-    ];
     for scheduler in SchedulerKind::ALL {
         let of = |bug, load| Settings {
             clients: 12,
@@ -148,8 +124,8 @@ fn every_checker_detects_its_bug() {
         // Epochs have several inputs only while a force goes on.
         let reordered = Settings { journals: true, ..of(Bug::InputsReordered, load) };
         for (settings, checker) in [
-            (of(Bug::StaleExchange, two_rounds), serializability),
-            (reordered, checks::all as Checker),
+            (of(Bug::StaleExchange, two_rounds), serializability as Checker),
+            (reordered, checks::all),
             (of(Bug::FalseVote, aborts), atomicity),
             (of(Bug::LostVote, load), progress),
             (killed, durability),

@@ -200,6 +200,25 @@ fn judge(settings: Settings, checker: Checker) -> Result<(), String> {
 
 type Checker = fn(&mut World) -> Result<(), String>;
 
+fn serializability(world: &mut World) -> Result<(), String> {
+    checks::serializability(&world.history())
+}
+
+fn durability(world: &mut World) -> Result<(), String> {
+    let history = world.history();
+    checks::durability(world, &history)
+}
+
+fn atomicity(world: &mut World) -> Result<(), String> {
+    let history = world.history();
+    checks::atomicity(world, &history)
+}
+
+fn progress(world: &mut World) -> Result<(), String> {
+    let history = world.history();
+    checks::progress(world, &history)
+}
+
 #[test]
 fn every_checker_detects_its_bug() {
     let all = 1_000_000;
@@ -221,24 +240,11 @@ fn every_checker_detects_its_bug() {
     let speculating = Settings { scheme: SchemeKind::Speculation, clients: 24, ..two(Bug::MissedWithdrawal, dense) };
     let parted = Settings { scheme: SchemeKind::Locking, partings: 8, ..of(Bug::MissedSessionEnd, load) };
     let journals = |bug| Settings { journals: true, outages: 6, replicas: 1, ..of(bug, load) };
-    let serializability: Checker = |world| checks::serializability(&world.history());
-    let durability: Checker = |world| {
-        let history = world.history();
-        checks::durability(world, &history)
-    };
-    let atomicity: Checker = |world| {
-        let history = world.history();
-        checks::atomicity(world, &history)
-    };
-    let progress: Checker = |world| {
-        let history = world.history();
-        checks::progress(world, &history)
-    };
     for (settings, checker) in [
-        (of(Bug::HalfCommit, load), serializability),
+        (of(Bug::HalfCommit, load), serializability as Checker),
         (of(Bug::StaleRows, two_rounds), serializability),
         (of(Bug::HalfAbort, aborts), atomicity),
-        (of(Bug::ForgottenEntry, single), checks::replicas as Checker),
+        (of(Bug::ForgottenEntry, single), checks::replicas),
         (killed, durability),
         (switched, checks::all),
         (of(Bug::LostDecision, load), progress),
