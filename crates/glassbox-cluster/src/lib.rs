@@ -50,3 +50,5 @@ pub use protocol::message::{
     Undecided,
 };
 pub use protocol::outbox::{Action, Outbox, Work};
+pub use scheduler::{LogPlace, Scheduler};
+pub use scheme::waits_for::WaitsFor;

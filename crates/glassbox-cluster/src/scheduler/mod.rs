@@ -23,58 +23,62 @@ use glassbox::research::shard::DeclaredKeys;
 use crate::protocol::configuration::SchedulerKind;
 
 /// A transaction's place in the input log, as a partition counts the transactions in which it participates.
-pub(crate) type LogPlace = u64;
+pub type LogPlace = u64;
 
 /// Decides which transactions may run.
 #[derive(Debug)]
-pub(crate) enum Scheduler {
+pub struct Scheduler(SchedulerForm);
+
+#[derive(Debug)]
+enum SchedulerForm {
     Serial(serial::Serial),
     OrderedLocks(ordered_locks::OrderedLocks),
     Vll(vll::Vll),
 }
 
 impl Scheduler {
-    pub(crate) fn new(kind: SchedulerKind) -> Self {
-        match kind {
-            SchedulerKind::Serial => Self::Serial(serial::Serial::default()),
-            SchedulerKind::OrderedLocks => Self::OrderedLocks(ordered_locks::OrderedLocks::default()),
-            SchedulerKind::Vll => Self::Vll(vll::Vll::default()),
-        }
+    /// A scheduler without transactions.
+    pub fn new(kind: SchedulerKind) -> Self {
+        Self(match kind {
+            SchedulerKind::Serial => SchedulerForm::Serial(serial::Serial::default()),
+            SchedulerKind::OrderedLocks => SchedulerForm::OrderedLocks(ordered_locks::OrderedLocks::default()),
+            SchedulerKind::Vll => SchedulerForm::Vll(vll::Vll::default()),
+        })
     }
 
     /// Requests all locks of the next transaction of the log.
-    pub(crate) fn request(&mut self, place: LogPlace, keys: &DeclaredKeys) {
-        match self {
-            Self::Serial(scheduler) => scheduler.request(place),
-            Self::OrderedLocks(scheduler) => scheduler.request(place, keys),
-            Self::Vll(scheduler) => scheduler.request(place, keys),
+    pub fn request(&mut self, place: LogPlace, keys: &DeclaredKeys) {
+        match &mut self.0 {
+            SchedulerForm::Serial(scheduler) => scheduler.request(place),
+            SchedulerForm::OrderedLocks(scheduler) => scheduler.request(place, keys),
+            SchedulerForm::Vll(scheduler) => scheduler.request(place, keys),
         }
     }
 
     /// A transaction that may run now; each is given once.
-    pub(crate) fn next_ready(&mut self) -> Option<LogPlace> {
-        match self {
-            Self::Serial(scheduler) => scheduler.next_ready(),
-            Self::OrderedLocks(scheduler) => scheduler.next_ready(),
-            Self::Vll(scheduler) => scheduler.next_ready(),
+    pub fn next_ready(&mut self) -> Option<LogPlace> {
+        match &mut self.0 {
+            SchedulerForm::Serial(scheduler) => scheduler.next_ready(),
+            SchedulerForm::OrderedLocks(scheduler) => scheduler.next_ready(),
+            SchedulerForm::Vll(scheduler) => scheduler.next_ready(),
         }
     }
 
     /// Releases the locks of a transaction that has ended.
-    pub(crate) fn release(&mut self, place: LogPlace) {
-        match self {
-            Self::Serial(scheduler) => scheduler.release(place),
-            Self::OrderedLocks(scheduler) => scheduler.release(place),
-            Self::Vll(scheduler) => scheduler.release(place),
+    pub fn release(&mut self, place: LogPlace) {
+        match &mut self.0 {
+            SchedulerForm::Serial(scheduler) => scheduler.release(place),
+            SchedulerForm::OrderedLocks(scheduler) => scheduler.release(place),
+            SchedulerForm::Vll(scheduler) => scheduler.release(place),
         }
     }
 
     /// Whether no transaction has locks.
-    pub(crate) fn is_idle(&self) -> bool {
-        match self {
-            Self::Serial(scheduler) => scheduler.is_idle(),
-            Self::OrderedLocks(scheduler) => scheduler.is_idle(),
-            Self::Vll(scheduler) => scheduler.is_idle(),
+    pub fn is_idle(&self) -> bool {
+        match &self.0 {
+            SchedulerForm::Serial(scheduler) => scheduler.is_idle(),
+            SchedulerForm::OrderedLocks(scheduler) => scheduler.is_idle(),
+            SchedulerForm::Vll(scheduler) => scheduler.is_idle(),
         }
     }
 }

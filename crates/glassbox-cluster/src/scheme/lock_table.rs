@@ -15,6 +15,8 @@ use foldhash::fast::FixedState;
 use glassbox::research::shard::{Touch, Watch, WatchedKey};
 use smallvec::{SmallVec, smallvec};
 
+use super::waits_for::cycle_through;
+
 /// An owner of locks, numbered by the scheme in the order of arrival.
 pub(crate) type Owner = u64;
 
@@ -151,29 +153,12 @@ impl LockTable {
 
     /// A cycle of owners that wait for each other, through the given one.
     pub(crate) fn deadlock(&self, owner: Owner) -> Option<Vec<Owner>> {
-        let mut path = vec![owner];
-        let mut seen = vec![owner];
-        self.closes(owner, &mut path, &mut seen).then_some(path)
+        cycle_through(owner, |owner, meet| self.blockers(owner).iter().for_each(|blocker| meet(*blocker)))
     }
 
-    fn closes(&self, start: Owner, path: &mut Vec<Owner>, seen: &mut Vec<Owner>) -> bool {
-        let last = *path.last().expect("it begins with one");
-        let blockers = self.waiting.iter().find(|waiting| waiting.owner == last).map(|waiting| &waiting.blockers);
-        for &next in blockers.into_iter().flatten() {
-            if next == start {
-                return true;
-            }
-            if seen.contains(&next) {
-                continue;
-            }
-            seen.push(next);
-            path.push(next);
-            if self.closes(start, path, seen) {
-                return true;
-            }
-            path.pop();
-        }
-        false
+    /// The owners for which an owner waits.
+    pub(crate) fn blockers(&self, owner: Owner) -> &[Owner] {
+        self.waiting.iter().find(|waiting| waiting.owner == owner).map_or(&[], |waiting| &waiting.blockers)
     }
 
     /// Whether no lock is held or requested.

@@ -6,6 +6,7 @@ mod locking;
 mod occ;
 mod restart_backoff;
 mod speculation;
+pub(crate) mod waits_for;
 
 use crate::participant::store::Store;
 use crate::participant::txn::{DistributedTxn, Txn};
