@@ -42,12 +42,12 @@ pub use node::role::{MakeShard, Role};
 pub use participant::backup::Backup;
 pub use participant::partition::Partition;
 pub use protocol::address::{Address, Session, TxnId};
-pub use protocol::configuration::{Configuration, Replicas, SchedulerKind, SchemeKind};
+pub use protocol::configuration::{Configuration, DeadlockRule, Replicas, SchedulerKind, SchemeKind};
 pub use protocol::entry::{Entry, Part};
 pub use protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
 pub use protocol::message::{
     Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Packet, Parts, Recovered, Submission, Turn,
-    Undecided,
+    Undecided, Wait, Waiter, WaiterId,
 };
 pub use protocol::outbox::{Action, Outbox, Work};
 pub use scheduler::{LogPlace, Scheduler};

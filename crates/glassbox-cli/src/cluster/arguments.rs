@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
 use clap::{Args, Subcommand, ValueEnum};
-use glassbox_cluster::{SchedulerKind, SchemeKind};
+use glassbox_cluster::{DeadlockRule, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::Load;
 
 use super::config::{Config, Workload};
@@ -75,6 +75,14 @@ pub enum SchemeOption {
     ForcedLocking,
     /// Transactions are validated afterwards
     Occ,
+    /// Two-phase locking with declared locks first; coordinator 0 finds deadlocks in a graph of all waits
+    TwoPhase,
+    /// As two-phase; deadlocks end by timeouts
+    TwoPhaseTimeout,
+    /// As two-phase; a transaction that would wait for an older one is restarted
+    TwoPhaseWaitDie,
+    /// As two-phase; a transaction that would wait is restarted
+    TwoPhaseNoWait,
     /// Deterministic: inputs are ordered first, and each partition runs one at a time in that order
     Serial,
     /// Deterministic: transactions lock their rows in the order of the log, in a lock table
@@ -138,6 +146,10 @@ impl SchemeOption {
             Self::Locking => Some(SchemeKind::Locking),
             Self::ForcedLocking => Some(SchemeKind::ForcedLocking),
             Self::Occ => Some(SchemeKind::Occ),
+            Self::TwoPhase => Some(SchemeKind::TwoPhase(DeadlockRule::Graph)),
+            Self::TwoPhaseTimeout => Some(SchemeKind::TwoPhase(DeadlockRule::Timeout)),
+            Self::TwoPhaseWaitDie => Some(SchemeKind::TwoPhase(DeadlockRule::WaitDie)),
+            Self::TwoPhaseNoWait => Some(SchemeKind::TwoPhase(DeadlockRule::NoWait)),
             Self::Serial => Some(SchemeKind::Deterministic(SchedulerKind::Serial)),
             Self::DeterministicLocks => Some(SchemeKind::Deterministic(SchedulerKind::OrderedLocks)),
             Self::Vll => Some(SchemeKind::Deterministic(SchedulerKind::Vll)),
@@ -154,6 +166,10 @@ impl SchemeOption {
             Self::Locking => "locking",
             Self::ForcedLocking => "forced-locking",
             Self::Occ => "occ",
+            Self::TwoPhase => "two-phase",
+            Self::TwoPhaseTimeout => "two-phase-timeout",
+            Self::TwoPhaseWaitDie => "two-phase-wait-die",
+            Self::TwoPhaseNoWait => "two-phase-no-wait",
             Self::Serial => "serial",
             Self::DeterministicLocks => "deterministic-locks",
             Self::Vll => "vll",

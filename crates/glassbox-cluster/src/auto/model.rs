@@ -142,7 +142,9 @@ impl Load {
             SchemeKind::Blocking => self.blocking(),
             SchemeKind::Speculation | SchemeKind::LocalSpeculation => self.speculation(scheme, per_second),
             // Recording accesses costs about as much as locks; the validation is left out.
-            SchemeKind::Locking | SchemeKind::ForcedLocking | SchemeKind::Occ => self.locking(scheme, per_second),
+            SchemeKind::Locking | SchemeKind::ForcedLocking | SchemeKind::TwoPhase(_) | SchemeKind::Occ => {
+                self.locking(scheme, per_second)
+            }
             SchemeKind::Deterministic(_) => unreachable!("no cluster changes to it: {scheme}"),
         };
         let us: f64 = terms.iter().map(|term| term.us).sum();
@@ -199,8 +201,7 @@ impl Load {
     fn locking(&self, scheme: SchemeKind, per_second: f64) -> Vec<Term> {
         let (f, rounds) = (self.f, self.s.rounds);
         let undecided = rounds * (self.s.round_trip_us + self.queue(per_second));
-        let always = scheme == SchemeKind::ForcedLocking;
-        let during = if always { 1.0 } else { self.during(undecided, per_second) };
+        let during = if scheme.always_locks() { 1.0 } else { self.during(undecided, per_second) };
         // A transaction that needs a locked row runs up to it, and again later.
         let (wants, hold) = (self.wants(), self.hold());
         let held = (per_second * f * wants / self.partitions() * hold / 1e6).min(1.0);

@@ -314,6 +314,11 @@ impl Router {
                 EndedCalls::new()
             }
             Message::SessionOver(session) => self.on_session_over(session, out),
+            Message::Deadlock(txn) => {
+                self.own.on_deadlock(txn, now_us, out);
+                let ended = self.own.take_ended();
+                self.ended(ended, now_us, out)
+            }
             _ => EndedCalls::new(),
         }
     }

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use glassbox::research::shard::{Call, Failure, PartitionSet, RemoteRead, RemoteReadResult};
 
+use crate::coordinator::deadlocks::Deadlocks;
 use crate::coordinator::recovery::Recovery;
 use crate::coordinator::unacked_decisions::UnackedDecisions;
 use crate::protocol::address::{Address, Session, TxnId};
@@ -49,6 +50,7 @@ pub struct Coordinator {
     pub(crate) leaving: Vec<PendingTxn>,
     /// The shared order, if there are several coordinators.
     pub(crate) ordering: Option<Box<Ordering>>,
+    pub(crate) deadlocks: Deadlocks,
 }
 
 /// A coordinator's part in the order of several coordinators.
@@ -67,14 +69,28 @@ impl Coordinator {
         let unacked = primaries.iter().map(|_| UnackedDecisions::default()).collect();
         let (me, next) = (session.of, session.first());
         let (pending, heirs, ended, leaving) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
-        let (recovery, retries, begins, ordering) = (None, 0, true, None);
-        Self { me, next, primaries, pending, unacked, recovery, heirs, retries, begins, ended, leaving, ordering }
+        let (recovery, retries, begins, ordering, deadlocks) = (None, 0, true, None, Deadlocks::default());
+        Self {
+            me,
+            next,
+            primaries,
+            pending,
+            unacked,
+            recovery,
+            heirs,
+            retries,
+            begins,
+            ended,
+            leaving,
+            ordering,
+            deadlocks,
+        }
     }
 
     /// The number of undecided transactions.
     pub fn pending(&self) -> usize {
         let collected = self.ordering.as_ref().map_or(0, |ordering| ordering.collected.len());
-        self.pending.len() + collected + self.leaving.len()
+        self.pending.len() + collected + self.leaving.len() + self.deadlocks.paused.len()
     }
 
     /// The number of restarts.
@@ -115,7 +131,7 @@ impl Coordinator {
         );
     }
 
-    fn begin(&mut self, pending: PendingTxn, out: &mut Outbox) {
+    pub(crate) fn begin(&mut self, pending: PendingTxn, out: &mut Outbox) {
         if !self.begins {
             return self.leave(pending, out);
         }
@@ -207,7 +223,10 @@ impl Coordinator {
         let answered = pending.partitions().all(|partition| pending.answers[partition].is_some());
         // A decision of another coordinator is reported by the partition.
         let undecided = |after: TxnId| after.coordinator != self.me || self.pending.contains_key(&after.sequence);
-        if !answered || pending.answers.iter().flatten().any(|answer| answer.after.is_some_and(undecided)) {
+        let is_complete = answered && !pending.answers.iter().flatten().any(|it| it.after.is_some_and(undecided));
+        // The locks of a deadlock's victim are free at one participant, and should be at the others.
+        let is_victim = pending.answers.iter().flatten().any(|answer| answer.end == FragmentEnd::Again);
+        if !is_complete && !(is_victim && matches!(self.me, Address::Client(_))) {
             return false;
         }
         let mut verdict = Verdict::default();
@@ -264,7 +283,9 @@ impl Coordinator {
         pending.answers.fill(None);
         pending.given.clear();
         self.retries += 1;
-        self.begin(pending, out);
+        if let Some(pending) = self.pause(pending, now_us) {
+            self.begin(pending, out);
+        }
     }
 
     fn decide(&mut self, sequence: u64, commit: bool, out: &mut Outbox) -> PendingTxn {
@@ -291,6 +312,7 @@ impl Coordinator {
         for sequence in late.map(|(&sequence, _)| sequence).collect::<Vec<_>>() {
             self.restart(sequence, PartitionSet::EMPTY, now_us, out);
         }
+        self.end_pauses(now_us, out);
     }
 
     /// All transactions before this number, which is at most `begun`, are decided and acknowledged by all participants.

@@ -3,6 +3,7 @@
 
 mod batch;
 pub(crate) mod commit;
+mod deadlocks;
 mod recovery;
 mod termination;
 mod unacked_decisions;

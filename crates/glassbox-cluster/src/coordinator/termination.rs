@@ -15,6 +15,9 @@ impl Coordinator {
     /// submissions and restarts go back to their clients.
     pub(crate) fn set_active(&mut self, begins: bool, out: &mut Outbox) {
         self.begins = begins;
+        if !begins {
+            self.end_pauses(u64::MAX, out);
+        }
         if let (false, Some(recovery)) = (begins, &mut self.recovery) {
             for (client, Submission { id, participants, .. }) in std::mem::take(&mut recovery.waiting) {
                 self.ended.push(Ended { client, id, outcome: Outcome::Elsewhere(participants) });
@@ -73,6 +76,7 @@ impl Coordinator {
         now_us: u64,
         out: &mut Outbox,
     ) {
+        self.deadlocks.forget(next.scheme_since, changed);
         let primaries = &next.primaries()[..];
         for (partition, &primary) in primaries.iter().enumerate().take(self.primaries.len()) {
             self.primaries[partition] = primary;

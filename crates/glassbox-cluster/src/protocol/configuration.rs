@@ -283,9 +283,30 @@ pub enum SchemeKind {
     ForcedLocking,
     /// Transactions record what they touch and are validated afterwards. Section 5.7.
     Occ,
+    /// As `ForcedLocking`, but locks are taken one by one before a run, as far as its call declares keys, and the rule
+    /// says what becomes of a transaction that has to wait. The nondeterministic system of the paper below.
+    TwoPhase(DeadlockRule),
     /// Inputs are ordered first, and every partition executes them in that order. *An Evaluation of the Advantages and
     /// Disadvantages of Deterministic Database Systems*, VLDB 2014. A cluster has it from its beginning to its end.
     Deterministic(SchedulerKind),
+}
+
+/// What becomes of a transaction under two-phase locking that requests a lock which another one has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub enum DeadlockRule {
+    /// It waits. Deadlocks of one partition are found there, others by coordinator 0, to which every wait is reported.
+    Graph,
+    /// It waits. Deadlocks of one partition are found there; in others, a transaction exceeds its timeout.
+    Timeout,
+    /// It waits for younger ones, and is restarted, with its age, if one that it would wait for is older.
+    WaitDie,
+    /// It is restarted.
+    NoWait,
+}
+
+impl DeadlockRule {
+    /// All rules.
+    pub const ALL: [Self; 4] = [Self::Graph, Self::Timeout, Self::WaitDie, Self::NoWait];
 }
 
 /// Which transactions a partition may run before earlier ones of the input log have ended.
@@ -305,13 +326,32 @@ impl SchedulerKind {
 }
 
 impl SchemeKind {
-    /// All schemes whose partitions do not need an input log; a running cluster changes between them.
-    pub const ALL: [Self; 6] =
+    /// The schemes of *Low Overhead Concurrency Control*.
+    pub const LOW_OVERHEAD: [Self; 6] =
         [Self::Blocking, Self::Speculation, Self::LocalSpeculation, Self::Locking, Self::ForcedLocking, Self::Occ];
+
+    /// All schemes whose partitions do not need an input log; a running cluster changes between them.
+    pub const ALL: [Self; 10] = [
+        Self::Blocking,
+        Self::Speculation,
+        Self::LocalSpeculation,
+        Self::Locking,
+        Self::ForcedLocking,
+        Self::Occ,
+        Self::TwoPhase(DeadlockRule::Graph),
+        Self::TwoPhase(DeadlockRule::Timeout),
+        Self::TwoPhase(DeadlockRule::WaitDie),
+        Self::TwoPhase(DeadlockRule::NoWait),
+    ];
 
     /// Whether transactions take locks.
     pub fn is_locking(self) -> bool {
-        matches!(self, Self::Locking | Self::ForcedLocking)
+        matches!(self, Self::Locking | Self::ForcedLocking | Self::TwoPhase(_))
+    }
+
+    /// Whether transactions take locks also while no distributed one is active.
+    pub fn always_locks(self) -> bool {
+        matches!(self, Self::ForcedLocking | Self::TwoPhase(_))
     }
 
     /// Whether inputs are ordered before they are executed.
@@ -339,6 +379,10 @@ impl fmt::Display for SchemeKind {
             Self::Locking => "locking",
             Self::ForcedLocking => "forced locking",
             Self::Occ => "occ",
+            Self::TwoPhase(DeadlockRule::Graph) => "two-phase",
+            Self::TwoPhase(DeadlockRule::Timeout) => "two-phase, timeout",
+            Self::TwoPhase(DeadlockRule::WaitDie) => "two-phase, wait-die",
+            Self::TwoPhase(DeadlockRule::NoWait) => "two-phase, no-wait",
             Self::Deterministic(SchedulerKind::Serial) => "serial",
             Self::Deterministic(SchedulerKind::OrderedLocks) => "deterministic locks",
             Self::Deterministic(SchedulerKind::Vll) => "vll",

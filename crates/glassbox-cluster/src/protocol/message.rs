@@ -5,6 +5,7 @@
 //! Messages are moved between owners, so large and rare contents are boxed: most messages fit into a cache line.
 
 use glassbox::procedure::AbortReason;
+use glassbox::record::Timestamp;
 use glassbox::research::shard::{Call, DeclaredKeys, Failure, Output, PartitionSet, RemoteRead, RemoteReadResult};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -117,6 +118,10 @@ pub enum Message {
     SessionOrphaned(Session),
     /// Coordinator to primary: all participants know the outcome of every transaction of this session.
     SessionForgotten(Session),
+    /// Partition to coordinator 0, under two-phase locking: a transaction begins or ends a wait.
+    Waits(Box<Wait>),
+    /// Coordinator 0 to coordinator: restart this transaction, which is part of a deadlock.
+    Deadlock(TxnId),
     /// Sequencer to partition: the next inputs.
     Inputs(Box<InputBatch>),
     /// Partition to sequencer or to another partition: I have executed the inputs up to this epoch. Send me again what
@@ -158,6 +163,40 @@ pub enum Message {
         /// The keys.
         keys: Option<Box<DeclaredKeys>>,
     },
+}
+
+/// A transaction as others wait for it: by age, the oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Waiter {
+    /// When it was called, which remains when it is restarted.
+    pub now: Timestamp,
+    /// Tells apart those of the same time.
+    pub seed: u64,
+    /// The attempt.
+    pub id: WaiterId,
+}
+
+/// An attempt of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum WaiterId {
+    /// A distributed one.
+    Distributed(TxnId),
+    /// A call on one partition.
+    Local {
+        /// The client.
+        client: Address,
+        /// The client's number for it.
+        id: u64,
+    },
+}
+
+/// A report about a transaction that waits for locks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wait {
+    /// The transaction.
+    pub waiter: Waiter,
+    /// Those for which it waits; none: it does not wait at this partition any more.
+    pub holders: Vec<Waiter>,
 }
 
 /// The token whose holder dispatches transactions.

@@ -19,21 +19,23 @@ use glassbox::research::shard::{Kept, Ran};
 
 use super::lock_table::{LockTable, Owner};
 use super::restart_backoff::RestartBackoff;
+use super::two_phase::acquire_declared;
 use crate::participant::store::Store;
 use crate::participant::txn::{DistributedTxn, LocalTxn, Txn};
 use crate::protocol::address::TxnId;
-use crate::protocol::message::FragmentEnd;
+use crate::protocol::configuration::DeadlockRule;
+use crate::protocol::message::{FragmentEnd, Waiter};
 use crate::protocol::outbox::Outbox;
 
 #[derive(Debug)]
 pub(crate) struct Locking {
-    locks: LockTable,
+    pub(super) locks: LockTable,
     /// Active distributed transactions.
-    multis: BTreeMap<Owner, Box<DistributedTxn>>,
+    pub(super) multis: BTreeMap<Owner, Box<DistributedTxn>>,
     /// Their owner numbers, by id.
     owners: BTreeMap<TxnId, Owner>,
     /// Waiting single-partition transactions.
-    singles: BTreeMap<Owner, LocalTxn>,
+    pub(super) singles: BTreeMap<Owner, LocalTxn>,
     /// Transactions to run again: their locks may be free now.
     ready: VecDeque<Owner>,
     next: Owner,
@@ -41,13 +43,18 @@ pub(crate) struct Locking {
     backoff: RestartBackoff,
     /// Whether locks are taken although no distributed transaction is active.
     forced: bool,
+    /// Two-phase locking by this rule.
+    pub(super) rule: Option<DeadlockRule>,
+    /// Waits that were reported to coordinator 0.
+    pub(super) reported: BTreeMap<Owner, Waiter>,
 }
 
 impl Locking {
-    pub(crate) fn new(forced: bool) -> Self {
+    pub(crate) fn new(forced: bool, rule: Option<DeadlockRule>) -> Self {
         let (multis, owners, singles) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let (locks, ready, backoff) = (LockTable::default(), VecDeque::new(), RestartBackoff::default());
-        Self { locks, multis, owners, singles, ready, next: 0, backoff, forced }
+        let (next, reported) = (0, BTreeMap::new());
+        Self { locks, multis, owners, singles, ready, next, backoff, forced, rule, reported }
     }
 
     pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Txn, out: &mut Outbox) {
@@ -85,54 +92,75 @@ impl Locking {
 
     fn run_multi(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
         let multi = self.multis.get_mut(&owner).expect("it is under way");
-        let ran = store.run_fragment(multi, Some(&mut self.locks.watch(owner)), out);
+        let mut watch = self.locks.watch(owner);
+        let has_declared = self.rule.is_none() || acquire_declared(&mut watch, store, &multi.fragment.call);
+        let ran = has_declared && store.run_fragment(multi, Some(&mut watch), out);
+        drop(watch);
+        if !has_declared {
+            store.undo_fragment(multi, out);
+        }
         if ran {
             store.report(multi, None, out);
         }
         // A run that will not commit needs no locks.
         if matches!(multi.end, Some(FragmentEnd::Aborted(_) | FragmentEnd::Failed(_))) {
-            self.release(owner);
+            self.release(owner, out);
         }
         if !ran {
-            self.resolve_deadlock(store, owner, out);
+            self.refused(store, owner, out);
         }
     }
 
     fn run_single(&mut self, store: &mut Store, owner: Owner, single: LocalTxn, out: &mut Outbox) {
         let mut kept = Kept::default();
-        let ran = store.run_single(&single, Some(&mut kept), Some(&mut self.locks.watch(owner)), out);
+        let mut watch = self.locks.watch(owner);
+        let has_declared = self.rule.is_none() || acquire_declared(&mut watch, store, &single.call);
+        let ran = match has_declared {
+            true => store.run_single(&single, Some(&mut kept), Some(&mut watch), out),
+            false => Ran::Refused,
+        };
+        drop(watch);
         match ran {
             Ran::Refused => {
                 self.singles.insert(owner, single);
-                return self.resolve_deadlock(store, owner, out);
+                return self.refused(store, owner, out);
             }
             Ran::Done(_) => store.commit(kept),
             _ => {}
         }
         store.replicate(&single, &ran, false, out);
         store.answer(&single, ran, out);
-        self.release(owner);
+        self.release(owner, out);
     }
 
-    fn release(&mut self, owner: Owner) {
+    fn release(&mut self, owner: Owner, out: &mut Outbox) {
         self.ready.retain(|ready| *ready != owner);
-        self.ready.extend(self.locks.release(owner));
+        self.end_wait(owner, out);
+        for free in self.locks.release(owner) {
+            self.end_wait(free, out);
+            self.ready.push_back(free);
+        }
     }
 
     /// Breaks the cycles that an owner closed when it began to wait.
-    fn resolve_deadlock(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
+    pub(super) fn resolve_deadlock(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
         while let Some(cycle) = self.locks.deadlock(owner) {
             let singles = cycle.iter().filter(|owner| self.singles.contains_key(owner));
             let victim = *singles.max().or(cycle.iter().max()).expect("a cycle has an owner");
-            self.release(victim);
-            match self.multis.get_mut(&victim) {
-                Some(multi) => {
-                    store.undo_fragment(multi, out);
-                    multi.end = Some(FragmentEnd::Again);
-                    store.report(multi, None, out);
-                }
-                None => self.locks.back_off(victim, &cycle),
+            self.restart(store, victim, &cycle, out);
+        }
+    }
+
+    /// Takes all locks from a transaction, which is to begin again: a single-partition one when the others have ended.
+    pub(super) fn restart(&mut self, store: &mut Store, victim: Owner, others: &[Owner], out: &mut Outbox) {
+        self.release(victim, out);
+        match self.multis.get_mut(&victim) {
+            Some(multi) => {
+                store.undo_fragment(multi, out);
+                multi.end = Some(FragmentEnd::Again);
+                store.report(multi, None, out);
             }
+            None => self.locks.back_off(victim, others),
         }
     }
 
@@ -140,7 +168,7 @@ impl Locking {
         let Some(owner) = self.owners.remove(&txn) else { return };
         let multi = self.multis.remove(&owner).expect("it is under way");
         store.end(*multi, commit, out);
-        self.release(owner);
+        self.release(owner, out);
         if !commit && !self.ready.is_empty() {
             self.backoff.note(txn);
         }

@@ -6,6 +6,7 @@ mod locking;
 mod occ;
 mod restart_backoff;
 mod speculation;
+mod two_phase;
 pub(crate) mod waits_for;
 
 use crate::participant::store::Store;
@@ -29,8 +30,9 @@ impl Scheme {
             SchemeKind::Blocking => Self::Blocking(blocking::Blocking::default()),
             SchemeKind::Speculation => Self::Speculation(speculation::Speculation::new(true)),
             SchemeKind::LocalSpeculation => Self::Speculation(speculation::Speculation::new(false)),
-            SchemeKind::Locking => Self::Locking(locking::Locking::new(false)),
-            SchemeKind::ForcedLocking => Self::Locking(locking::Locking::new(true)),
+            SchemeKind::Locking => Self::Locking(locking::Locking::new(false, None)),
+            SchemeKind::ForcedLocking => Self::Locking(locking::Locking::new(true, None)),
+            SchemeKind::TwoPhase(rule) => Self::Locking(locking::Locking::new(true, Some(rule))),
             SchemeKind::Occ => Self::Occ(occ::Occ::default()),
             SchemeKind::Deterministic(_) => unreachable!("an executor runs it, and no partition changes to it"),
         }

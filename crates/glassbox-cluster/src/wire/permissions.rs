@@ -47,6 +47,8 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         }
         Message::Recovered(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
         Message::SessionOrphaned(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
+        Message::Waits(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(0))),
+        Message::Deadlock(txn) => from == Address::Coordinator(0) && txn.coordinator == to,
         Message::Inputs(_) | Message::WriteCheckpoint => is_replica && matches!(from, Address::Coordinator(_)),
         Message::Executed(..) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
         Message::ResumeAfter(_) => from.is_member() && to.is_member(),
@@ -93,6 +95,8 @@ fn name(message: &Message) -> &'static str {
         Message::Withdrawn(_) => "a withdrawal of results, of transactions that are not coordinated here",
         Message::AskTurn { .. } => "a request for the turn",
         Message::Turn(_) => "the turn",
+        Message::Waits(_) => "a report of a wait",
+        Message::Deadlock(_) => "a request to restart a transaction that is not coordinated there",
         Message::Inputs(_) => "inputs of the log",
         Message::WriteCheckpoint => "a request for a checkpoint",
         Message::Executed(..) => "the digests of an epoch",

@@ -154,7 +154,7 @@ fn a_call_is_run_at_once_on_an_idle_unreplicated_partition() {
     for scheme in SCHEMES {
         let mut client = start(alone(scheme));
         let ticket = client.submit_with(on([0, 0], 1, None), values).unwrap();
-        assert_eq!(client.in_flight() == 0, scheme != SchemeKind::ForcedLocking, "{scheme}");
+        assert_eq!(client.in_flight() == 0, !scheme.always_locks(), "{scheme}");
         assert_eq!(client.wait(ticket).unwrap(), [0; KEYS]);
         let aborted = client.call_with(on([0, 0], 2, Some(0)), values);
         assert!(matches!(aborted, Err(Error::Aborted(abort)) if abort.code == 1));

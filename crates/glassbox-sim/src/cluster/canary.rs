@@ -34,9 +34,9 @@ impl Canary {
             (Bug::HalfAbort, Message::Decide { txn, commit: false }) if dice.one_in(ONE_IN) => {
                 (Some(Message::Decide { txn, commit: true }), None)
             }
-            (Bug::MissedWithdrawal, Message::Withdrawn(_)) | (Bug::MissedSessionEnd, Message::SessionOrphaned(_)) => {
-                (None, None)
-            }
+            (Bug::MissedWithdrawal, Message::Withdrawn(_))
+            | (Bug::MissedSessionEnd, Message::SessionOrphaned(_))
+            | (Bug::MissedDeadlock, Message::Deadlock(_)) => (None, None),
             (Bug::LostDecision, Message::Decide { .. }) if dice.one_in(ONE_IN) => (None, None),
             (Bug::ForgottenEntry, Message::Replicate { sequence, entry })
                 if matches!(*entry, Entry::Run(_)) && dice.one_in(ONE_IN) =>

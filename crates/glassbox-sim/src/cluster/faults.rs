@@ -83,7 +83,9 @@ impl<W: Workload> World<W> {
         }
         for _ in 0..self.settings.switches {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
-            let scheme = *self.dice.pick(&SchemeKind::ALL).expect("there are some");
+            let is_twin = matches!(self.settings.scheme, SchemeKind::TwoPhase(_));
+            let schemes = if is_twin { &SchemeKind::ALL[..] } else { &SchemeKind::LOW_OVERHEAD };
+            let scheme = *self.dice.pick(schemes).expect("there are some");
             self.schedule_fault(at, Fault::Switch(scheme));
         }
         self.plan_partings(until_us);

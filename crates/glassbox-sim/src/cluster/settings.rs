@@ -72,6 +72,8 @@ pub enum Bug {
     MissedSessionEnd,
     /// A coordinator does not learn that results were withdrawn.
     MissedWithdrawal,
+    /// A coordinator does not learn that its transaction is part of a deadlock.
+    MissedDeadlock,
     /// A journal acknowledges entries that it has not forced.
     UnforcedAck,
     /// A partition is resumed from rows that a backup had before its present role.

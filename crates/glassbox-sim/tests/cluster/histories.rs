@@ -2,7 +2,7 @@
 
 use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
-use glassbox_cluster::{Answered, Outbox, Router, SchedulerKind, SchemeKind};
+use glassbox_cluster::{Answered, DeadlockRule, Outbox, Router, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{Bug, Caller, Done, Link, Settings, Workload, World};
 use glassbox_sim::dice::{Dice, long, seed};
 use glassbox_sim::serializability::executor::{Submission, UndeclaredWork, Work, catalog};
@@ -146,13 +146,33 @@ fn every_scheme() -> impl Iterator<Item = SchemeKind> + Clone {
 fn histories_are_strictly_serializable_under_every_scheme() {
     let first = seed(1);
     let (mut writes, mut scans) = (0, 0);
-    for (seed, scheme) in (first..first + if long() { 10_000 } else { 90 }).zip(every_scheme().cycle()) {
+    for (seed, scheme) in (first..first + if long() { 10_000 } else { 130 }).zip(every_scheme().cycle()) {
         let settings = any(scheme, seed);
         let report = judge(settings).unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
         assert!(report.is_strictly_serializable(), "seed {seed}, {settings:?}: {report}");
         (writes, scans) = (writes + report.writes, scans + report.scans);
     }
     assert!(writes > 1_000 && scans > 1_000, "{writes} writes, {scans} scans");
+}
+
+/// The transactions that end in each of four times 8 ms, without a timeout.
+fn ended(rule: DeadlockRule, bug: Option<Bug>, seed: u64) -> [u64; 4] {
+    let mut world = World::new(Settings { patience_us: 400_000, bug, ..any(SchemeKind::TwoPhase(rule), seed) });
+    [(); 4].map(|()| world.run_us(8_000).finished)
+}
+
+#[test]
+fn distributed_deadlocks_end_without_timeouts() {
+    for rule in [DeadlockRule::Graph, DeadlockRule::WaitDie, DeadlockRule::NoWait] {
+        for seed in 1..11 {
+            let ended = ended(rule, None, seed);
+            assert!(ended[3] * 12 > ended.iter().sum(), "{rule:?}, seed {seed}: {ended:?}");
+        }
+    }
+    // Without the graph a deadlock lasts, and everything comes to wait for it.
+    let stands_still = |rule, bug| (1..11).any(|seed| ended(rule, bug, seed)[3] == 0);
+    assert!(stands_still(DeadlockRule::Timeout, None), "the load has no distributed deadlock");
+    assert!(stands_still(DeadlockRule::Graph, Some(Bug::MissedDeadlock)), "a lost report of a deadlock goes unnoticed");
 }
 
 /// The canary of each deterministic scheme: inputs of an epoch in another order at one participant.

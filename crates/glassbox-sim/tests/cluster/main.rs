@@ -4,6 +4,7 @@ mod dependent;
 mod deterministic;
 mod histories;
 mod tpcc;
+mod twin;
 
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{ALL, Bug, Link, Load, Settings, World, checks};
@@ -13,7 +14,7 @@ use glassbox_sim::dice::{Dice, long, seed};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const SCHEMES: [SchemeKind; 6] = SchemeKind::ALL;
+const SCHEMES: [SchemeKind; 6] = SchemeKind::LOW_OVERHEAD;
 
 /// A random load and cluster.
 fn any(scheme: SchemeKind, seed: u64) -> Settings {

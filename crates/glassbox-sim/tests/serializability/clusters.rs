@@ -50,8 +50,7 @@ impl Executor for ClusterExecutor {
 }
 
 fn is_right(scheme: SchemeKind) {
-    // Under OCC more of them may restart and block each other for seconds: they read again what others wait to write.
-    let clients = if scheme == SchemeKind::Occ { 2 } else { 4 };
+    let clients = 4;
     for forms in [Forms::Lists, Forms::Clubs, Forms::Both] {
         let settings = HistorySettings { seed: seed(1), clients, transactions: 800, forms, abort_one_in: 12 };
         let executor = ClusterExecutor::start(scheme);
