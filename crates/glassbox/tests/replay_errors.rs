@@ -110,6 +110,39 @@ fn a_closed_database_has_no_call_to_replay() {
     assert!(files.forces() <= forces + 8, "{} forces", files.forces() - forces);
 }
 
+/// Case 13: changed code under the same version would rewrite rows, silently.
+#[test]
+fn a_procedure_that_makes_other_changes_is_named() {
+    procedure!(PutOther { id: u64 }, tx, this => tx.insert(&Item { id: this.id * 100, filler: filler(this.id) }));
+    procedure!(PutAnother { id: u64 }, tx, this => tx.insert(&Item { id: this.id, filler: filler(this.id + 1) }));
+    procedure!(PutNothing { id: u64 }, _tx, this => { let _ = this.id; Ok(()) });
+    let files = put(LogKind::Commands, 3);
+    let catalog = || Catalog::new().table::<Item>();
+    let expected = "procedure `put` of version 1 makes other changes of rows, which it did not when it was logged; ";
+    for changed in
+        [catalog().procedure::<PutOther>(), catalog().procedure::<PutAnother>(), catalog().procedure::<PutNothing>()]
+    {
+        let message = refusal(&files, changed);
+        assert!(message.ends_with(&format!("{expected}{REMEDY}")), "{message}");
+    }
+}
+
+/// A procedure that depends on something else than its arguments.
+#[test]
+fn a_procedure_that_is_not_deterministic_is_named() {
+    procedure!(PutInAnyOrder { id: u64 }, tx, this => {
+        let ids: std::collections::HashMap<u64, u64> = (0..1_000).map(|id| (id, id)).collect();
+        let first = ids.keys().next().copied().unwrap_or_default();
+        tx.insert(&Item { id: this.id, filler: filler(first) })
+    });
+    let files = MemoryFiles::default();
+    let catalog = || Catalog::new().table::<Item>().procedure::<PutInAnyOrder>();
+    let db = open(&files, LogKind::Commands, 1 << 26, catalog()).unwrap();
+    (1..=8).for_each(|id| db.call(&PutInAnyOrder { id }).unwrap());
+    let error = open(&files.after_kill(), LogKind::Commands, 1 << 26, catalog()).expect_err("it is refused");
+    assert!(error.to_string().contains("procedure `put` of version 1 makes other changes of rows"), "{error}");
+}
+
 fn refusal(files: &MemoryFiles, catalog: Catalog) -> String {
     let error = open(files, LogKind::Commands, 1 << 26, catalog).expect_err("it is refused");
     let message = error.to_string();
@@ -119,17 +152,17 @@ fn refusal(files: &MemoryFiles, catalog: Catalog) -> String {
     message
 }
 
-const REMEDY: &str =
-    "open the database with the program as it was and make a checkpoint, and give changed code a new VERSION";
+const REMEDY: &str = "open the database with the program as it was and close it, or make a checkpoint; give changed code a new VERSION, \
+     and let it depend on nothing but its arguments, its transaction's time and random numbers, and rows";
 
 #[test]
 fn a_changed_procedure_is_named_with_the_remedy() {
     let files = put(LogKind::Commands, 3);
     let message = refusal(&files, Catalog::new().table::<Item>().procedure::<Panics>());
-    let expected = "procedure `put` panicked: 1 is one too many, which it did not when it was logged; ";
+    let expected = "procedure `put` of version 1 panicked: 1 is one too many, which it did not when it was logged; ";
     assert!(message.ends_with(&format!("{expected}{REMEDY}")), "{message}");
     let message = refusal(&files, Catalog::new().table::<Item>().procedure::<Refuses>());
-    let expected = "procedure `put` aborts with not today (code 1), which it did not when it was logged; ";
+    let expected = "procedure `put` of version 1 aborts with not today (code 1), which it did not when it was logged; ";
     assert!(message.ends_with(&format!("{expected}{REMEDY}")), "{message}");
     let message = refusal(&files, Catalog::new().table::<Item>().procedure::<PutTwo>());
     assert!(message.contains("procedure `put` cannot read its arguments ("), "{message}");
@@ -140,7 +173,8 @@ fn a_changed_procedure_is_named_with_the_remedy() {
 fn a_procedure_that_reads_a_new_unique_index_is_not_replayed() {
     let files = put(LogKind::Commands, 3);
     let message = refusal(&files, Catalog::new().table::<IndexedItem>().procedure::<Scans>());
-    let expected = "procedure `put` reads the new index item.by_filler, which it did not when it was logged; ";
+    let expected =
+        "procedure `put` of version 1 reads the new index item.by_filler, which it did not when it was logged; ";
     assert!(message.ends_with(&format!("{expected}{REMEDY}")), "{message}");
 }
 

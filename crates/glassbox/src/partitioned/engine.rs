@@ -348,11 +348,14 @@ impl Engine {
         if let Err(closed) = self.check() {
             return end(Ending::Failed(closed));
         }
-        if keep.values {
+        let is_logged = self.log.is_some();
+        let log_command = is_logged && !keep.values;
+        if is_logged {
             hold.scratch.record.push(&[VALUES]);
         }
-        let mut transaction = PartitionedTransaction::new(hold, &*self.clock, keep);
-        let log_command = self.log.is_some() && !keep.values;
+        // A command's record has the digest of the changes.
+        let collecting = Keep { values: is_logged, ..keep };
+        let mut transaction = PartitionedTransaction::new(hold, &*self.clock, collecting);
         let ended = run_once(&mut transaction, origin, |running| {
             let returned = run(running);
             running.outcome(returned)?;

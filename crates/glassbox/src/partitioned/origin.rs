@@ -5,7 +5,7 @@ use super::transaction::PartitionedTransaction;
 use crate::config::LogKind;
 use crate::partitioned::log_records::command::{CommandHead, write_command};
 use crate::procedure::{KeySet, Procedure};
-use crate::record::Timestamp;
+use crate::record::{Timestamp, digest};
 
 /// What the engine has to know of a transaction besides its body.
 pub(super) trait Origin {
@@ -13,9 +13,9 @@ pub(super) trait Origin {
     fn name(&self) -> &'static str;
     /// Names the keys that are known beforehand.
     fn declare(&self, set: &mut impl KeySet);
-    /// Whether changes are collected while it runs, for this kind of log.
+    /// Whether the changes that are collected while it runs are its record, for this kind of log.
     fn values(&self, log: Option<LogKind>) -> bool;
-    /// Writes the record of a run whose changes were not collected.
+    /// Replaces the changes that were collected while it ran by the record of the call, with their digest.
     fn write_command(&self, transaction: &mut PartitionedTransaction<'_>);
 }
 
@@ -43,8 +43,10 @@ impl<P: Procedure> Origin for ProcedureCall<'_, P> {
     #[inline(always)]
     fn write_command(&self, transaction: &mut PartitionedTransaction<'_>) {
         let now = transaction.now.unwrap_or(Timestamp::from_micros(0));
-        let head = CommandHead { procedure: self.number, now, seed: transaction.seed };
-        write_command(head, self.procedure, &mut transaction.changes.scratch.record);
+        let record = &mut transaction.changes.scratch.record;
+        let digest = Some(digest(0, record.as_slice()));
+        let head = CommandHead { procedure: self.number, now, seed: transaction.seed, digest };
+        write_command(head, self.procedure, record);
     }
 }
 
@@ -63,6 +65,6 @@ impl Origin for AdHoc {
     }
 
     fn write_command(&self, _transaction: &mut PartitionedTransaction<'_>) {
-        unreachable!("its changes are collected whenever there is a log");
+        unreachable!("its changes are its record");
     }
 }

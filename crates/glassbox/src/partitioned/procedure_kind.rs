@@ -9,8 +9,10 @@ use super::shard::ShardProcedure;
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::io::Clock;
 use crate::partitioned::log_records::command::CommandHead;
+use crate::partitioned::log_records::values::VALUES;
 use crate::partitioned::recovery::replay_error::ReplayError;
 use crate::procedure::{AbortReason, PartitionSet, Partitions, Procedure, Stop};
+use crate::record::digest;
 
 /// Which partitions a call needs, of so many; `None`: any may be needed.
 type PartitionsOfCall = fn(&[u8], usize) -> Result<Option<PartitionSet>, ReplayError>;
@@ -58,20 +60,29 @@ fn run<P: Procedure>(
 ) -> Result<(), ReplayError> {
     let procedure = decode::<P>(arguments)?;
     let call = ProcedureCall { procedure: &procedure, number: head.procedure };
-    let mut transaction = PartitionedTransaction::new(hold, clock, Keep::default());
+    let keep = Keep { values: head.digest.is_some(), ..Keep::default() };
+    if keep.values {
+        hold.scratch.record.push(&[VALUES]);
+    }
+    let mut transaction = PartitionedTransaction::new(hold, clock, keep);
     transaction.assign(head.now, head.seed);
     let ended = run_once(&mut transaction, &call, |running| {
         let returned = procedure.run(running).map(drop);
         running.outcome(returned)
     });
+    let record = &mut transaction.changes.scratch.record;
+    let is_same = head.digest.is_none_or(|logged| logged == digest(0, record.as_slice()));
+    record.clear();
+    let differs = |what: String| ReplayError::ProcedureDiffers { procedure: P::NAME, version: P::VERSION, what };
     match ended.map_err(|failed| failed.cause) {
-        Ok(()) => Ok(()),
+        Ok(()) if is_same => Ok(()),
+        Ok(()) => Err(differs("makes other changes of rows".to_owned())),
         Err(Cause::Stopped(Stop::Retry(_))) => Err(ReplayError::Undeclared),
         Err(Cause::Stopped(Stop::TableFull(full))) => Err(ReplayError::Full(full)),
         Err(Cause::Stopped(stop)) => {
             let why = AbortReason::of(stop).map_or("a retry".to_owned(), |reason| reason.to_string());
-            Err(ReplayError::ProcedureDiffers { procedure: P::NAME, what: format!("aborts with {why}") })
+            Err(differs(format!("aborts with {why}")))
         }
-        Err(Cause::Panicked(panic)) => Err(ReplayError::of_procedure(P::NAME, &*panic)),
+        Err(Cause::Panicked(panic)) => Err(ReplayError::of_procedure((P::NAME, P::VERSION), &*panic)),
     }
 }

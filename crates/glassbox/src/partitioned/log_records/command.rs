@@ -1,11 +1,14 @@
 //! The command log's records: a procedure call and what the engine assigned to it.
 //!
 //! ```text
-//! kind 2   procedure u16   time i64   seed u64   arguments (postcard)
+//! kind 3   procedure u16   time i64   seed u64   digest u64   arguments (postcard)
+//! kind 2   procedure u16   time i64   seed u64   arguments
 //! ```
 //!
 //! The number of the procedure stands for its name and version, as the manifest says. Replaying runs the same code on
-//! the same data with the same time and random numbers, so it makes the same changes.
+//! the same data with the same time and random numbers, so it makes the same changes. Unless the procedure is not
+//! deterministic, or its code has changed: so the record has a digest of the changes, of what the value log would have
+//! been, and a replay that makes other ones fails. Records of earlier code, of kind 2, have none.
 
 use crate::partitioned::log_records::arguments::{BadArguments, encode};
 use crate::partitioned::log_records::record_buffer::RecordBuffer;
@@ -19,15 +22,22 @@ pub(crate) struct CommandHead {
     pub(crate) procedure: u16,
     pub(crate) now: Timestamp,
     pub(crate) seed: u64,
+    /// The digest of its changes; `None`: not known.
+    pub(crate) digest: Option<u64>,
 }
 
 impl CommandHead {
     /// Splits a record, without its kind byte, into head and arguments.
-    pub(crate) fn split(bytes: &[u8]) -> Option<(Self, &[u8])> {
+    pub(crate) fn split(kind: u8, bytes: &[u8]) -> Option<(Self, &[u8])> {
         let (procedure, rest) = bytes.split_first_chunk()?;
         let (now, rest) = rest.split_first_chunk()?;
-        let (seed, arguments) = rest.split_first_chunk()?;
+        let (seed, rest) = rest.split_first_chunk()?;
+        let (digest, arguments) = match kind {
+            COMMAND => rest.split_first_chunk().map(|(digest, rest)| (Some(u64::from_le_bytes(*digest)), rest))?,
+            _ => (None, rest),
+        };
         let head = Self {
+            digest,
             procedure: u16::from_le_bytes(*procedure),
             now: Timestamp::from_micros(i64::from_le_bytes(*now)),
             seed: u64::from_le_bytes(*seed),
@@ -44,7 +54,8 @@ pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &
     bytes[0] = COMMAND;
     bytes[1..3].copy_from_slice(&head.procedure.to_le_bytes());
     bytes[3..11].copy_from_slice(&head.now.micros().to_le_bytes());
-    bytes[11..].copy_from_slice(&head.seed.to_le_bytes());
+    bytes[11..19].copy_from_slice(&head.seed.to_le_bytes());
+    bytes[19..].copy_from_slice(&head.digest.expect("a new record has one").to_le_bytes());
     record.push(&bytes);
     let mut room = 256;
     loop {
@@ -56,5 +67,5 @@ pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &
     }
 }
 
-/// Kind, procedure, time and seed.
-const HEAD_WIDTH: usize = 1 + 2 + 8 + 8;
+/// Kind, procedure, time, seed and digest.
+const HEAD_WIDTH: usize = 1 + 2 + 8 + 8 + 8;

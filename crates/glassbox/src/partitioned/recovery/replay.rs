@@ -16,7 +16,9 @@ use crate::io::Clock;
 use crate::log::Lsn;
 use crate::partitioned::held::{Cell, Hold};
 use crate::partitioned::log_records::command::CommandHead;
-use crate::partitioned::log_records::values::{Ahead, Asked, BadLogRecord, COMMAND, Mine, OPERATION_WIDTH, VALUES};
+use crate::partitioned::log_records::values::{
+    Ahead, Asked, BadLogRecord, COMMAND, COMMAND_WITHOUT_DIGEST, Mine, OPERATION_WIDTH, VALUES,
+};
 use crate::partitioned::partition::Partition;
 use crate::partitioned::procedure_kind::ProcedureKind;
 use crate::partitioned::recovery::replay_error::ReplayError;
@@ -213,9 +215,9 @@ fn replay_record(
             data.last = lsn;
             Ok(())
         }
-        Some((&COMMAND, command)) => {
+        Some((&kind @ (COMMAND | COMMAND_WITHOUT_DIGEST), command)) => {
             let (head, arguments) =
-                CommandHead::split(command).ok_or_else(|| foreign("a call ends before its arguments"))?;
+                CommandHead::split(kind, command).ok_or_else(|| foreign("a call ends before its arguments"))?;
             replay_command(shared, partition, ordinal, lsn, head, arguments)
         }
         Some((kind, _)) => Err(foreign(&format!("it begins with {kind}, which is no kind of record"))),

@@ -22,10 +22,15 @@ pub(crate) enum ReplayError {
     #[error("the catalog does not have procedure {0} of the manifest")]
     OtherVersion(usize),
     /// The procedure does not do what it did when it was logged.
-    #[error("procedure `{procedure}` {what}, which it did not when it was logged; {remedy}", remedy = OPEN_WITH_FORMER)]
+    #[error(
+        "procedure `{procedure}` of version {version} {what}, which it did not when it was logged; {remedy}",
+        remedy = OPEN_WITH_FORMER
+    )]
     ProcedureDiffers {
         /// Its name.
         procedure: &'static str,
+        /// Its version.
+        version: u32,
         /// What it does now.
         what: String,
     },
@@ -53,18 +58,18 @@ pub(crate) enum ReplayError {
 }
 
 /// The remedy where code changed.
-const OPEN_WITH_FORMER: &str =
-    "open the database with the program as it was and make a checkpoint, and give changed code a new VERSION";
+const OPEN_WITH_FORMER: &str = "open the database with the program as it was and close it, or make a checkpoint; give changed code a new VERSION, \
+     and let it depend on nothing but its arguments, its transaction's time and random numbers, and rows";
 
 impl ReplayError {
     /// A procedure that panicked, or was stopped by what it reads.
     #[cold]
-    pub(crate) fn of_procedure(procedure: &'static str, panic: &(dyn std::any::Any + Send)) -> Self {
+    pub(crate) fn of_procedure((procedure, version): (&'static str, u32), panic: &(dyn std::any::Any + Send)) -> Self {
         let what = match panic.downcast_ref::<ReadOfNewIndex>() {
             Some(ReadOfNewIndex { table, index }) => format!("reads the new index {table}.{index}"),
             None => format!("panicked: {}", message_of(panic)),
         };
-        Self::ProcedureDiffers { procedure, what }
+        Self::ProcedureDiffers { procedure, version, what }
     }
 
     #[cold]

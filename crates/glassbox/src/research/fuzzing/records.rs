@@ -81,7 +81,9 @@ pub(super) fn change_seeds() -> Vec<Vec<u8>> {
 
 /// A call: head and arguments. What can be read is written again as it was understood.
 pub(super) fn command(bytes: &[u8]) {
-    let Some((_, arguments)) = CommandHead::split(bytes) else { return };
+    let Some((_, arguments)) = bytes.split_first().and_then(|(kind, rest)| CommandHead::split(*kind, rest)) else {
+        return;
+    };
     let routed = (ProcedureKind::of::<AllArgumentTypes>().route)(arguments, 4);
     let Ok(call) = postcard::from_bytes::<AllArgumentTypes>(arguments) else {
         assert!(routed.is_err());

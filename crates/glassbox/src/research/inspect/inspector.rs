@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::io::{BatchedReads, DirectoryLock, Files, RealFiles};
 use crate::log::{LogFound, look_into_log, refused};
 use crate::partitioned::CommandHead;
-use crate::partitioned::log_records::values::{COMMAND, VALUES};
+use crate::partitioned::log_records::values::{COMMAND, COMMAND_WITHOUT_DIGEST, VALUES};
 use crate::record::TableSchema;
 use crate::research::inspect::changes::{self, RowChange};
 use crate::research::inspect::contents::Contents;
@@ -245,7 +245,7 @@ impl Inspector {
             Some((&VALUES, changes)) => {
                 changes::each(&self.manifest.tables, changes, |table, it| found(LogEntry::Change(table, it)))
             }
-            Some((&COMMAND, call)) => match CommandHead::split(call) {
+            Some((&kind @ (COMMAND | COMMAND_WITHOUT_DIGEST), call)) => match CommandHead::split(kind, call) {
                 Some((head, _)) if usize::from(head.procedure) < self.manifest.procedures.len() => {
                     found(LogEntry::Call(head.procedure.into()))
                 }

@@ -130,7 +130,7 @@ fn who_looks_ahead_does_not_meet_a_call_on_several_partitions() {
         clock: &ManualClock::default(),
         all_partitions: false,
     };
-    let call = [&[COMMAND][..], &[0; 18]].concat();
+    let call = [&[COMMAND_WITHOUT_DIGEST][..], &[0; 18]].concat();
     let changes = [VALUES, UPDATE, 0, 0];
     let ((), count) = replay(&context, |push| {
         push(Lsn(1), &call);
@@ -139,4 +139,27 @@ fn who_looks_ahead_does_not_meet_a_call_on_several_partitions() {
     .unwrap();
     assert_eq!(count, 2);
     assert!(!WAS_LOOKED_AT.load(Ordering::SeqCst));
+}
+
+/// The log of earlier code is replayed as it was: nothing is known of what its calls changed.
+#[test]
+fn only_a_call_with_a_digest_is_compared() {
+    let context = ReplayContext {
+        cells: &[Cell::new(Partition::new(Vec::new(), 0))],
+        tables: &[],
+        procedures: &[Some(ProcedureKind::of::<Everywhere>())],
+        clock: &ManualClock::default(),
+        all_partitions: false,
+    };
+    let replayed = |kind: u8, digest: &[u8]| {
+        let call = [&[kind][..], &[0; 18], digest].concat();
+        replay(&context, |push| push(Lsn(1), &call)).map_err(|failed| failed.error)
+    };
+    let of_nothing = crate::record::digest(0, &[VALUES]).to_le_bytes();
+    assert!(replayed(COMMAND_WITHOUT_DIGEST, &[]).is_ok());
+    assert!(replayed(COMMAND, &of_nothing).is_ok());
+    let differs = replayed(COMMAND, &[7; 8]).map(drop);
+    assert!(matches!(differs, Err(ReplayError::ProcedureDiffers { version: 1, .. })), "{differs:?}");
+    let short = replayed(COMMAND, &[]).map(drop);
+    assert!(matches!(short, Err(ReplayError::Foreign(_))), "{short:?}");
 }
