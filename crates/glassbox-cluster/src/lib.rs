@@ -35,6 +35,7 @@ pub mod journal {
 
 pub use client::router::{Answered, EndedCalls, Router};
 pub use coordinator::commit::{Coordinator, Ended};
+pub use deterministic::admission::Admission;
 pub use deterministic::executor::Executor;
 pub use deterministic::sequencer::Sequencer;
 pub use node::member::Member;
@@ -44,7 +45,7 @@ pub use participant::partition::Partition;
 pub use protocol::address::{Address, Session, TxnId};
 pub use protocol::configuration::{Configuration, DeadlockRule, Replicas, SchedulerKind, SchemeKind};
 pub use protocol::entry::{Entry, Part};
-pub use protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
+pub use protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys, OrderSettings};
 pub use protocol::message::{
     Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Packet, Parts, Recovered, Submission, Turn,
     Undecided, Wait, Waiter, WaiterId,

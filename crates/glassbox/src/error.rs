@@ -76,6 +76,14 @@ pub enum Error {
         /// The violation.
         problem: String,
     },
+    /// A partition of a cluster is late with its work, and the call was not begun.
+    #[error("partition {partition} is overloaded: the call was not begun; call again after {retry_after_us} us")]
+    Overloaded {
+        /// Its number.
+        partition: u8,
+        /// The time, in microseconds.
+        retry_after_us: u32,
+    },
     /// The database refuses further work. Opening it again recovers every answered transaction.
     #[error("the database has stopped: {reason}")]
     Stopped {
@@ -270,6 +278,7 @@ impl From<Failure> for Error {
             Failure::BrokenPromise(broken) => broken.into(),
             Failure::Stopped { reason } => Self::Stopped { reason },
             Failure::Protocol { problem } => Self::Protocol { problem },
+            Failure::Overloaded { partition, retry_after_us } => Self::Overloaded { partition, retry_after_us },
         }
     }
 }

@@ -68,6 +68,13 @@ pub enum Failure {
         /// The violation.
         problem: String,
     },
+    /// The partition is late, and the call was not begun.
+    Overloaded {
+        /// Its number.
+        partition: u8,
+        /// When to call again, in microseconds.
+        retry_after_us: u32,
+    },
 }
 
 impl fmt::Display for Promise {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
 use clap::{Args, Subcommand, ValueEnum};
-use glassbox_cluster::{DeadlockRule, SchedulerKind, SchemeKind};
+use glassbox_cluster::{DeadlockRule, OrderSettings, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::Load;
 
 use super::config::{Config, Workload};
@@ -32,6 +32,15 @@ pub struct Arguments {
     /// Delay messages, so that a round trip takes this many microseconds longer
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
     pub rtt_us: u64,
+    /// Deterministic schemes: seal an epoch of inputs after this many microseconds (in the paper 10,000), instead of
+    /// when the log has the one before
+    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub epoch_us: u32,
+    /// Deterministic schemes: refuse a part of the calls on a partition that is later than this many microseconds
+    /// [default: refuse none]
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true,
+          value_parser = clap::value_parser!(u32).range(0..=60_000_000))]
+    pub max_lag_us: u32,
     /// Failures while clients work, this many rounds: kill a backup, leave it out and bring it back; kill a primary,
     /// promote a backup and bring it back; kill a coordinator and start another; with --dir, kill all processes at once
     /// and resume them from their journals
@@ -219,14 +228,19 @@ impl Arguments {
         let Some(file) = self.dir.as_ref().and(self.file()).filter(|file| file.exists()) else { return Ok(None) };
         let (found, wanted) = (Config::read(&file)?, self.config(workload)?);
         let asked = Config { cluster: found.cluster, scheme: found.scheme, nodes: found.nodes.clone(), ..wanted };
-        let asked = Config { round_trip_us: found.round_trip_us, ..asked };
+        // These may be others than before.
+        let asked = Config { round_trip_us: found.round_trip_us, order: found.order, ..asked };
         ensure!(
             asked == found,
             "cluster in {} is another than asked for: {}; ask for that one, or choose another directory",
             file.display(),
             found.differences(&asked).join(", ")
         );
-        Ok(Some(Config { round_trip_us: self.rtt_us, ..found }))
+        Ok(Some(Config { round_trip_us: self.rtt_us, order: self.order(), ..found }))
+    }
+
+    fn order(&self) -> OrderSettings {
+        OrderSettings { epoch_us: self.epoch_us, max_lag_us: self.max_lag_us }
     }
 
     /// The cluster, without the addresses of its processes.
@@ -239,6 +253,7 @@ impl Arguments {
             replicas: self.replicas(),
             coordinators: self.coordinators,
             round_trip_us: self.rtt_us,
+            order: self.order(),
             workload: workload.workload(),
             nodes: Vec::new(),
         })

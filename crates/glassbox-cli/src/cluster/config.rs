@@ -7,7 +7,7 @@ use anyhow::Context;
 use glassbox::Catalog;
 use glassbox::research::shard::Shard;
 use glassbox_cluster::run::{Identity, Processes, Shape};
-use glassbox_cluster::{Address, SchemeKind};
+use glassbox_cluster::{Address, OrderSettings, SchemeKind};
 use glassbox_sim::cluster::{Load, Micro};
 use glassbox_workloads::micro;
 use glassbox_workloads::tpcc::{self, Scale};
@@ -29,6 +29,9 @@ pub struct Config {
     pub coordinators: u8,
     /// The injected round trip.
     pub round_trip_us: u64,
+    /// How a sequencer orders inputs.
+    #[serde(default)]
+    pub order: OrderSettings,
     /// The rows and procedures.
     pub workload: Workload,
     /// The addresses of the processes: the coordinators, then partition by partition the primary and its backups.
@@ -76,9 +79,9 @@ const fn one() -> u8 {
 impl Config {
     /// What the cluster's processes must know of each other.
     pub fn processes(&self) -> Processes {
-        let Self { cluster, scheme, partitions, replicas, coordinators, round_trip_us, .. } = *self;
+        let Self { cluster, scheme, partitions, replicas, coordinators, round_trip_us, order, .. } = *self;
         let nodes = self.nodes.clone();
-        Processes { replicas, coordinators, round_trip_us, ..Processes::new(cluster, scheme, partitions, nodes) }
+        Processes { replicas, coordinators, round_trip_us, order, ..Processes::new(cluster, scheme, partitions, nodes) }
     }
 
     /// Refuses an invalid description.

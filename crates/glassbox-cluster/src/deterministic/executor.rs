@@ -68,6 +68,8 @@ pub struct Executor {
 pub(super) struct RunningEpoch {
     /// Inputs that have not ended.
     pub(super) left: usize,
+    /// Of these, the ones that are on this partition alone.
+    pub(super) left_own: usize,
     /// Of the inputs that have committed.
     pub(super) digests: Digests,
     /// The digests of an earlier execution; nothing if there are none.
@@ -279,9 +281,13 @@ impl Executor {
     }
 
     /// Notes that an input has ended, and reports the digests of an epoch that has.
-    pub(super) fn note_ended(&mut self, epoch: u64, out: &mut Outbox) {
+    pub(super) fn note_ended(&mut self, epoch: u64, is_own: bool, out: &mut Outbox) {
         let running = self.epochs.get_mut(&epoch).expect("it has unfinished inputs");
         running.left -= 1;
+        running.left_own -= usize::from(is_own);
+        if is_own && running.left_own == 0 && running.left > 0 {
+            out.send(Address::Coordinator(0), Message::ExecutedOwn(epoch));
+        }
         if running.left == 0 {
             let RunningEpoch { mut digests, expected, .. } = self.epochs.remove(&epoch).expect("it was there just now");
             digests.sort_unstable();
@@ -292,7 +298,9 @@ impl Executor {
                     self.shard.index()
                 ));
             }
-            if self.bases.has_journal && self.broken.is_none() {
+            if self.broken.is_none() {
+                // Without a journal nothing is executed again.
+                let digests = if self.bases.has_journal { digests } else { Digests::new() };
                 out.send(Address::Coordinator(0), Message::Executed(epoch, digests));
             }
         }
@@ -337,7 +345,9 @@ impl Executor {
         self.epoch = batch.epoch;
         self.bases.inputs = self.bases.inputs.saturating_add(batch.inputs.len() as u32);
         let InputBatch { epoch, sealed_in, inputs, digests: expected, .. } = batch;
-        self.epochs.insert(epoch, RunningEpoch { left: inputs.len(), digests: Digests::new(), expected });
+        let left_own = inputs.iter().filter(|input| input.participants.is_single()).count();
+        let running = RunningEpoch { left: inputs.len(), left_own, digests: Digests::new(), expected };
+        self.epochs.insert(epoch, running);
         let id = |input: &Input| InputId { epoch, index: input.index };
         let is_answered = sealed_in >= self.since;
         self.backlog.extend(inputs.into_iter().map(|input| (id(&input), input, is_answered)));

@@ -215,6 +215,6 @@ impl Executor {
         let txn = self.active.remove(&place).expect("it is active");
         self.places.remove(&txn.id);
         self.scheduler.release(place);
-        self.note_ended(txn.id.epoch, out);
+        self.note_ended(txn.id.epoch, txn.input.participants.is_single(), out);
     }
 }

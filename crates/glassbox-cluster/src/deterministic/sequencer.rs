@@ -1,7 +1,8 @@
 //! The sequencer: makes one order of all transactions, and a log of it.
 //!
 //! Epochs seal themselves: as soon as an epoch is durable, the next one takes all inputs that have arrived. So under a
-//! light load an input waits for one force, and under a heavy one epochs grow. (The paper's epochs take 10 ms.)
+//! light load an input waits for one force, and under a heavy one epochs grow. The paper's epochs, of 10 ms each, are a
+//! [setting](OrderSettings).
 //!
 //! The log is the stream of a journal. It is kept until the disks of all partitions have the rows as of its epochs: a
 //! partition that fails begins with those rows, and asks for the inputs after them.
@@ -11,11 +12,12 @@ use std::collections::{BTreeMap, VecDeque};
 use glassbox::record::Timestamp;
 use glassbox::research::shard::{Failure, KeyRequest, PartitionSet};
 
+use super::admission::Admission;
 use crate::participant::replication::ReplicationStream;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
-use crate::protocol::input::{Digests, Input, InputBatch, InputKeys};
+use crate::protocol::input::{Digests, Input, InputBatch, InputKeys, OrderSettings};
 use crate::protocol::message::{Message, Outcome, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
@@ -39,6 +41,22 @@ struct Follower {
     sent: Option<u64>,
     /// The epoch of its checkpoint.
     checkpoint: u64,
+    /// Epochs of which it has not executed the inputs that are on it alone: the entry of the stream that each waits
+    /// for, and when it was sent. (Others may wait for a partition that is late.)
+    unexecuted: VecDeque<(u64, u64, Option<u64>)>,
+    admission: Admission,
+}
+
+impl Follower {
+    fn new(primary: Address, sent: Option<u64>) -> Self {
+        Self { primary, sent, checkpoint: 0, unexecuted: VecDeque::new(), admission: Admission::default() }
+    }
+
+    /// How long it has had inputs on it alone that it has not executed, in microseconds.
+    fn lag_us(&self, now_us: u64) -> u64 {
+        let sent = self.unexecuted.iter().find_map(|(.., sent)| *sent);
+        sent.map_or(0, |sent| now_us.saturating_sub(sent))
+    }
 }
 
 /// A sealed epoch.
@@ -85,15 +103,20 @@ pub struct Sequencer {
     stream: ReplicationStream,
     /// The assigned time of the last input, in microseconds: it never goes back.
     now_us: u64,
+    order: OrderSettings,
+    /// When the open epoch is sealed, if epochs take a fixed time.
+    seal_at_us: Option<u64>,
+    /// Calls that were refused because a partition is late.
+    refused: u64,
 }
 
 impl Sequencer {
     /// A sequencer of these partitions, with an empty log.
     pub(crate) fn new(configuration: &Configuration) -> Self {
-        let begin = |primary| Follower { primary, sent: Some(0), checkpoint: 0 };
+        let primaries = configuration.primaries().into_iter();
         Self {
             configuration: configuration.epoch,
-            followers: configuration.primaries().into_iter().map(begin).collect(),
+            followers: primaries.map(|primary| Follower::new(primary, Some(0))).collect(),
             epoch: 0,
             open: Vec::new(),
             log: VecDeque::new(),
@@ -102,7 +125,20 @@ impl Sequencer {
             digests: Vec::new(),
             stream: ReplicationStream::default(),
             now_us: 0,
+            order: OrderSettings::default(),
+            seal_at_us: None,
+            refused: 0,
         }
+    }
+
+    /// Sets how it orders inputs.
+    pub(crate) fn set_order(&mut self, order: OrderSettings) {
+        self.order = order;
+    }
+
+    /// The number of calls that were refused because a partition is late.
+    pub fn refused(&self) -> u64 {
+        self.refused
     }
 
     /// A sequencer that continues a log: the entries of its journal, and the sequence number of the last one.
@@ -161,6 +197,7 @@ impl Sequencer {
             follower.primary = configuration.partitions[partition].primary;
             if replaced.contains(partition) {
                 follower.sent = None;
+                follower.unexecuted.clear();
             }
         }
     }
@@ -171,11 +208,15 @@ impl Sequencer {
             Message::Submit(submission) => self.submit(from, *submission, now_us, out),
             Message::Ack { sequence } => {
                 self.stream.on_ack(from, sequence, out);
-                self.seal(out);
+                self.note_sent(now_us);
+                if self.order.epoch_us == 0 {
+                    self.seal(now_us, out);
+                }
             }
             Message::ResumeAfter(epoch) => self.resume(from, epoch, out),
             Message::Checkpointed(epoch) => self.truncate(from, epoch),
             Message::Executed(epoch, digests) => self.note_executed(from, epoch, digests),
+            Message::ExecutedOwn(epoch) => self.note_executed_own(from, epoch),
             _ => {}
         }
     }
@@ -189,17 +230,61 @@ impl Sequencer {
             let outcome = Outcome::Failed(Failure::protocol(problem));
             return out.send(client, Message::Answer { id, outcome });
         }
+        if let Some(partition) = self.refuses(participants, now_us) {
+            self.refused += 1;
+            let failure = Failure::Overloaded { partition, retry_after_us: Admission::RETRY_AFTER_US };
+            return out.send(client, Message::Answer { id, outcome: Outcome::Failed(Box::new(failure)) });
+        }
         self.now_us = self.now_us.max(now_us);
         call.now = Timestamp::from_micros(self.now_us as i64);
         let keys = if found_keys(&keys) > MAX_KEYS { InputKeys::All } else { keys };
         // Its index follows when the epoch is sealed.
         self.open.push(Input { index: 0, client, call_id: id, attempt, call, version, participants, keys });
-        self.seal(out);
+        match u64::from(self.order.epoch_us) {
+            0 => self.seal(now_us, out),
+            epoch_us => _ = self.seal_at_us.get_or_insert((now_us / epoch_us + 1) * epoch_us),
+        }
     }
 
-    /// Seals the open epoch, if the one before is durable, and sends it when it is.
-    fn seal(&mut self, out: &mut Outbox) {
-        if self.open.is_empty() || !self.stream.is_acked() {
+    /// The partition that is late, if a call on these partitions is refused because of it.
+    fn refuses(&mut self, participants: PartitionSet, now_us: u64) -> Option<u8> {
+        let max_lag_us = u64::from(self.order.max_lag_us);
+        if max_lag_us == 0 || !participants.is_single() {
+            return None;
+        }
+        let partition = participants.lowest();
+        let follower = &mut self.followers[partition];
+        follower.admission.observe(follower.lag_us(now_us), max_lag_us, now_us);
+        (!follower.admission.admits()).then_some(partition as u8)
+    }
+
+    /// When it has to be called again, in microseconds.
+    pub(crate) fn next_tick_us(&self) -> Option<u64> {
+        self.seal_at_us
+    }
+
+    /// The time has come to seal the open epoch.
+    pub(crate) fn tick(&mut self, now_us: u64, out: &mut Outbox) {
+        if self.seal_at_us.is_some_and(|at_us| at_us <= now_us) {
+            self.seal_at_us = None;
+            while !self.open.is_empty() {
+                self.seal(now_us, out);
+            }
+        }
+    }
+
+    /// Notes when epochs were sent that have become durable.
+    fn note_sent(&mut self, now_us: u64) {
+        let held = self.stream.held();
+        for follower in &mut self.followers {
+            let durable = follower.unexecuted.iter_mut().take_while(|(_, sequence, _)| *sequence <= held);
+            durable.filter(|(.., sent)| sent.is_none()).for_each(|(.., sent)| *sent = Some(now_us));
+        }
+    }
+
+    /// Seals the open epoch, and sends it when it is durable; if epochs take no fixed time, once the one before is.
+    fn seal(&mut self, now_us: u64, out: &mut Outbox) {
+        if self.open.is_empty() || self.order.epoch_us == 0 && !self.stream.is_acked() {
             return;
         }
         self.epoch += 1;
@@ -213,8 +298,13 @@ impl Sequencer {
             if let Some(batch) = follower.sent.and_then(|before| sealed.batch(partition, before)) {
                 follower.sent = Some(epoch);
                 self.stream.send_when_acked(follower.primary, Message::Inputs(batch), out);
+                let has_own = sealed.inputs.iter().any(|input| input.participants == PartitionSet::of(partition));
+                if has_own && self.order.max_lag_us > 0 {
+                    follower.unexecuted.push_back((epoch, self.stream.last(), None));
+                }
             }
         }
+        self.note_sent(now_us);
         if self.stream.is_replicated() {
             self.logged += sealed.inputs.len();
             self.log.push_back(sealed);
@@ -275,9 +365,17 @@ impl Sequencer {
         self.followers[partition].sent = Some(before);
     }
 
+    /// A partition has executed the inputs of an epoch that are on it alone.
+    fn note_executed_own(&mut self, from: Address, epoch: u64) {
+        if let Some(at) = self.follower(from) {
+            self.followers[at].unexecuted.retain(|(other, ..)| *other != epoch);
+        }
+    }
+
     /// A partition has executed an epoch.
     fn note_executed(&mut self, from: Address, epoch: u64, digests: Digests) {
-        let Some(partition) = self.follower(from).map(|at| at as u8) else { return };
+        self.note_executed_own(from, epoch);
+        let Some(partition) = self.follower(from).filter(|_| !digests.is_empty()).map(|at| at as u8) else { return };
         let at = self.log.binary_search_by_key(&epoch, |it| it.epoch);
         if let Ok(at) = at
             && !self.log[at].digests.contains_key(&partition)

@@ -17,6 +17,7 @@ use crate::participant::partition::Partition;
 use crate::protocol::address::{Address, Session};
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::Base;
+use crate::protocol::input::OrderSettings;
 use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet};
 use crate::protocol::outbox::{Action, Outbox};
 
@@ -268,6 +269,30 @@ impl Member {
     pub fn on_client_disconnected(&mut self, client: Address, out: &mut Outbox) {
         if let Role::Primary(partition) = &mut self.role {
             partition.on_client_disconnected(client, out);
+        }
+    }
+
+    /// This member; a sequencer orders inputs so.
+    #[must_use]
+    pub fn with_order(mut self, order: OrderSettings) -> Self {
+        if let Role::Sequencer(sequencer) = &mut self.role {
+            sequencer.set_order(order);
+        }
+        self
+    }
+
+    /// When [`Self::tick`] is to be called, in microseconds.
+    pub fn next_tick_us(&self) -> Option<u64> {
+        match &self.role {
+            Role::Sequencer(sequencer) => sequencer.next_tick_us(),
+            _ => None,
+        }
+    }
+
+    /// Does what is due at this time.
+    pub fn tick(&mut self, now_us: u64, out: &mut Outbox) {
+        if let Role::Sequencer(sequencer) = &mut self.role {
+            sequencer.tick(now_us, out);
         }
     }
 

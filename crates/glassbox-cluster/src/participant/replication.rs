@@ -126,7 +126,7 @@ impl ReplicationStream {
     }
 
     /// The last entry that all backups have acknowledged.
-    fn held(&self) -> u64 {
+    pub(crate) fn held(&self) -> u64 {
         self.backups.iter().map(|&(_, held)| held).min().unwrap_or(self.last)
     }
 }

@@ -283,12 +283,12 @@ pub enum SchemeKind {
     ForcedLocking,
     /// Transactions record what they touch and are validated afterwards. Section 5.7.
     Occ,
-    /// As `ForcedLocking`, but locks are taken one by one before a run, as far as its call declares keys, and the rule
-    /// says what becomes of a transaction that has to wait. The nondeterministic system of the paper below.
-    TwoPhase(DeadlockRule),
     /// Inputs are ordered first, and every partition executes them in that order. *An Evaluation of the Advantages and
     /// Disadvantages of Deterministic Database Systems*, VLDB 2014. A cluster has it from its beginning to its end.
     Deterministic(SchedulerKind),
+    /// As `ForcedLocking`, but locks are taken one by one before a run, as far as its call declares keys, and the rule
+    /// says what becomes of a transaction that has to wait. The nondeterministic system of that paper.
+    TwoPhase(DeadlockRule),
 }
 
 /// What becomes of a transaction under two-phase locking that requests a lock which another one has.

@@ -118,10 +118,6 @@ pub enum Message {
     SessionOrphaned(Session),
     /// Coordinator to primary: all participants know the outcome of every transaction of this session.
     SessionForgotten(Session),
-    /// Partition to coordinator 0, under two-phase locking: a transaction begins or ends a wait.
-    Waits(Box<Wait>),
-    /// Coordinator 0 to coordinator: restart this transaction, which is part of a deadlock.
-    Deadlock(TxnId),
     /// Sequencer to partition: the next inputs.
     Inputs(Box<InputBatch>),
     /// Partition to sequencer or to another partition: I have executed the inputs up to this epoch. Send me again what
@@ -163,6 +159,12 @@ pub enum Message {
         /// The keys.
         keys: Option<Box<DeclaredKeys>>,
     },
+    /// Partition to coordinator 0, under two-phase locking: a transaction begins or ends a wait.
+    Waits(Box<Wait>),
+    /// Coordinator 0 to coordinator: restart this transaction, which is part of a deadlock.
+    Deadlock(TxnId),
+    /// Partition to sequencer: of this epoch, it has executed the inputs that are on it alone.
+    ExecutedOwn(u64),
 }
 
 /// A transaction as others wait for it: by age, the oldest first.

@@ -23,12 +23,15 @@ const NAP: Duration = Duration::from_millis(50);
 pub fn drive(node: &mut impl Driven, link: &mut impl Link, mut ends: impl FnMut() -> bool) {
     let mut out = Outbox::default();
     loop {
-        let (busy, failed) = node.with(|node| (work(node, link, &mut out), node.failed().is_some()));
+        let (busy, failed, idle) = node.with(|node| {
+            let busy = work(node, link, &mut out);
+            (busy, node.failed().is_some(), node.idle_time().unwrap_or(NAP))
+        });
         link.flush();
         if ends() || failed {
             return;
         }
-        if !busy && let Some(event) = link.receive(NAP) {
+        if !busy && let Some(event) = link.receive(idle.min(NAP)) {
             node.with(|node| take_in(node, event, link, &mut out));
         }
     }

@@ -13,6 +13,7 @@ use glassbox::{Error, Procedure};
 
 use super::journal_writer::JournalWriter;
 use super::shape::Shape;
+use super::timing::now_us;
 use crate::auto::{Counters, Tally};
 use crate::node::member::Member;
 use crate::node::role::{MakeShard, Role};
@@ -88,7 +89,7 @@ impl Node {
         self.check(&configuration)?;
         let mut member = match self.me {
             Address::Replica { partition, .. } => self.replica(usize::from(partition), configuration, out)?,
-            _ => self.coordinator(configuration, out)?,
+            _ => self.coordinator(configuration, out)?.with_order(self.shape.order),
         };
         if self.journal.is_some() && !member.has_journal() {
             member.begin_journal(out);
@@ -211,10 +212,20 @@ impl Node {
         }
     }
 
+    /// How long it may sleep.
+    pub(super) fn idle_time(&self) -> Option<Duration> {
+        let next_us = self.member.as_ref()?.next_tick_us()?;
+        Some(Duration::from_micros(next_us.saturating_sub(now_us())))
+    }
+
     /// Runs one piece of waiting work; whether there was one.
     pub(super) fn proceed(&mut self, out: &mut Outbox) -> bool {
         let Some(member) = &mut self.member else { return false };
         let mut did = false;
+        if member.next_tick_us().is_some() {
+            member.tick(now_us(), out);
+            did = !out.actions.is_empty();
+        }
         if let Some(journal) = &mut self.journal {
             if let Some(sequence) = journal.held() {
                 let packet = Packet { epoch: member.epoch(), message: Message::Ack { sequence } };

@@ -21,6 +21,7 @@ use super::sockets::Sockets;
 use crate::node::role::MakeShard;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
+use crate::protocol::input::OrderSettings;
 
 /// A cluster, as all of its processes must know it; a program keeps it in a file.
 ///
@@ -49,6 +50,9 @@ pub struct Processes {
     pub coordinators: u8,
     /// The injected round trip.
     pub round_trip_us: u64,
+    /// How a sequencer orders inputs.
+    #[serde(default)]
+    pub order: OrderSettings,
     /// The addresses of the processes: the coordinators, then partition by partition the primary and its backups.
     pub nodes: Vec<SocketAddr>,
 }
@@ -56,7 +60,8 @@ pub struct Processes {
 impl Processes {
     /// A cluster with one replica of each partition, and one coordinator.
     pub const fn new(cluster: u64, scheme: SchemeKind, partitions: u8, nodes: Vec<SocketAddr>) -> Self {
-        Self { cluster, scheme, partitions, replicas: 1, coordinators: 1, round_trip_us: 0, nodes }
+        let order = OrderSettings { epoch_us: 0, max_lag_us: 0 };
+        Self { cluster, scheme, partitions, replicas: 1, coordinators: 1, round_trip_us: 0, order, nodes }
     }
 
     /// Refuses an invalid description.
@@ -88,11 +93,12 @@ impl Processes {
 
     /// The cluster's shape.
     pub fn shape(&self) -> Shape {
-        let Self { scheme, partitions, replicas, coordinators, round_trip_us, .. } = *self;
+        let Self { scheme, partitions, replicas, coordinators, round_trip_us, order, .. } = *self;
         Shape::new(scheme, partitions)
             .with_replicas(replicas)
             .with_coordinators(coordinators)
             .with_round_trip(Duration::from_micros(round_trip_us))
+            .with_order(order)
     }
 
     /// A party's identity in a program with this catalog.

@@ -9,6 +9,7 @@ use crate::node::member::Member;
 use crate::node::role::MakeShard;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
+use crate::protocol::input::OrderSettings;
 use crate::protocol::outbox::Outbox;
 use crate::wire::Expected;
 
@@ -34,12 +35,15 @@ pub struct Shape {
     pub coordinators: u8,
     /// The injected round trip. Default: none.
     pub round_trip: Duration,
+    /// How a sequencer orders inputs.
+    pub order: OrderSettings,
 }
 
 impl Shape {
     /// A cluster with one replica of each partition, one coordinator and no injected round trip.
     pub const fn new(scheme: SchemeKind, partitions: u8) -> Self {
-        Self { scheme, partitions, replicas: 1, coordinators: 1, round_trip: Duration::ZERO }
+        let order = OrderSettings { epoch_us: 0, max_lag_us: 0 };
+        Self { scheme, partitions, replicas: 1, coordinators: 1, round_trip: Duration::ZERO, order }
     }
 
     /// The same with this number of [`replicas`](Self::replicas).
@@ -58,6 +62,12 @@ impl Shape {
     #[must_use]
     pub const fn with_round_trip(self, round_trip: Duration) -> Self {
         Self { round_trip, ..self }
+    }
+
+    /// The same with an [`order`](Self::order).
+    #[must_use]
+    pub const fn with_order(self, order: OrderSettings) -> Self {
+        Self { order, ..self }
     }
 
     /// The initial configuration.
@@ -86,7 +96,7 @@ impl Shape {
         let empty: MakeShard = Arc::new(|| unreachable!("no process is restarted"));
         Ok(match me {
             Address::Replica { partition, .. } => Member::replica(me, configuration, shard(partition)?, empty),
-            _ => Member::coordinator(me, configuration, &mut Outbox::default()),
+            _ => Member::coordinator(me, configuration, &mut Outbox::default()).with_order(self.order),
         })
     }
 }

@@ -16,7 +16,7 @@ use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
-use crate::protocol::message::{Message, Outcome, Packet, Recovered, Turn};
+use crate::protocol::message::{Message, Outcome, Packet, Recovered, Turn, Wait, Waiter, WaiterId};
 
 const OF: Expected = Expected { cluster: 1, catalog: 2, sequence: 0, payload_bytes_max: MAX_PAYLOAD_BYTES };
 
@@ -62,7 +62,7 @@ pub fn run(bytes: &[u8]) {
 }
 
 /// An outcome of each kind of failure.
-fn failures() -> [Outcome; 8] {
+fn failures() -> [Outcome; 9] {
     let duplicate = DuplicateKey {
         table: "t".into(),
         index: Some("i".into()),
@@ -81,12 +81,21 @@ fn failures() -> [Outcome; 8] {
         failed(Failure::BrokenPromise(broken)),
         failed(Failure::Stopped { reason: "since".to_owned() }),
         failed(Failure::Protocol { problem: "bad".to_owned() }),
+        failed(Failure::Overloaded { partition: 3, retry_after_us: 300 }),
         Outcome::Unknown,
     ]
 }
 
-/// The messages of deterministic schemes.
-fn deterministic(call: &Call) -> [Message; 10] {
+/// A wait for a local and for a distributed transaction.
+fn waits() -> Wait {
+    let of = |id| Waiter { now: Timestamp::from_micros(300), seed: u64::MAX, id };
+    let local = of(WaiterId::Local { client: Address::Client(300), id: 300 });
+    let txn = TxnId { coordinator: Address::Client(1), sequence: 300 };
+    Wait { waiter: local, holders: vec![of(WaiterId::Distributed(txn)), local] }
+}
+
+/// The messages of deterministic schemes, and of two-phase locking.
+fn deterministic(call: &Call) -> [Message; 12] {
     let key = |number| WatchedKey::Short(number);
     let request = KeyRequest { space: 300, low: key(1), high: key(u128::MAX), touch: Touch::Write };
     let long = KeyRequest { low: WatchedKey::of(&[7; 20]), high: WatchedKey::End, ..request.clone() };
@@ -117,6 +126,8 @@ fn deterministic(call: &Call) -> [Message; 10] {
         Message::ResumeAfter(300),
         Message::WriteCheckpoint,
         Message::Executed(300, vec![(1, 300)]),
+        Message::ExecutedOwn(300),
+        Message::Waits(Box::new(waits())),
         Message::Checkpointed(u64::MAX),
         Message::Exchange(Box::new(exchange(ExchangeContent::Rows(Vec::new())))),
         Message::Exchange(Box::new(exchange(ExchangeContent::Wants(vec![wanted])))),

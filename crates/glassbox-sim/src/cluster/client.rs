@@ -59,6 +59,8 @@ pub(super) struct Client<W: Workload> {
     pub(super) finished: u64,
     /// Of the finished calls, those that were distributed.
     pub(super) several: u64,
+    /// Calls that were refused because a partition is late.
+    pub(super) refused: u64,
     pub(super) history: Option<Vec<Finished<CallOf<W>, OutputOf<W>>>>,
 }
 
@@ -66,7 +68,7 @@ impl<W: Workload> Client<W> {
     pub(super) fn new(number: u32, router: Router, caller: W::Caller) -> Self {
         let (under_way, ends, away, history) = (None, false, false, Some(Vec::new()));
         let broken = BTreeSet::new();
-        Self { number, router, caller, under_way, ends, away, broken, finished: 0, several: 0, history }
+        Self { number, router, caller, under_way, ends, away, broken, finished: 0, several: 0, refused: 0, history }
     }
 
     /// A successor continues with the calls of this client, which was stopped.
@@ -137,6 +139,12 @@ impl<W: Workload> Client<W> {
                 Ok(output) => Done::Committed(output),
                 Err(Error::Aborted(abort)) => Done::Aborted(abort.code),
                 Err(_) if is_unknown => Done::Unknown,
+                // It was not begun; the client makes another call.
+                Err(Error::Overloaded { .. }) => {
+                    self.refused += 1;
+                    self.call(now_ns, out);
+                    continue;
+                }
                 Err(error) => Done::Failed(error.to_string()),
             };
             self.finish(it, now_ns, end);

@@ -281,7 +281,8 @@ impl<W: Workload> World<W> {
         let read = disk.records[base.at..].iter().try_for_each(|record| reading.take(record.clone()));
         read.unwrap_or_else(|why| panic!("the journal of {me}: {why}"));
         let recovered: RecoveredReplica = reading.end().expect("there is a base");
-        let member = Member::recovered(me, self.configuration.clone(), make, recovered, &mut out);
+        let member = Member::recovered(me, self.configuration.clone(), make, recovered, &mut out)
+            .with_order(self.settings.order);
         self.add(me, Machine::Member(Box::new(member)));
         self.carry_out(me, self.now_ns, out);
     }

@@ -25,6 +25,8 @@ pub(super) struct Node<W: Workload> {
     pub(super) life: u64,
     /// A factor for the duration of its work.
     pub(super) slow: u64,
+    /// When it is to do what is due, if that is scheduled.
+    pub(super) tick_us: Option<u64>,
     /// The total duration of its work.
     pub(super) worked_ns: u64,
     /// The part of it that locks cost.
@@ -36,7 +38,7 @@ pub(super) struct Node<W: Workload> {
 impl<W: Workload> Node<W> {
     pub(super) fn new(machine: Machine<W>, life: u64) -> Self {
         let (inbox, tally) = (VecDeque::new(), Tally::default());
-        Self { machine, inbox, busy: false, life, slow: 1, worked_ns: 0, locked_ns: 0, tally }
+        Self { machine, inbox, busy: false, life, slow: 1, tick_us: None, worked_ns: 0, locked_ns: 0, tally }
     }
 
     /// Receives a message: after all others, or after those of coordinators.

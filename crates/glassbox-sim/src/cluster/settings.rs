@@ -1,6 +1,6 @@
 //! The settings of a simulated run.
 
-use glassbox_cluster::{Address, Configuration, SchemeKind};
+use glassbox_cluster::{Address, Configuration, OrderSettings, SchemeKind};
 
 use super::costs::Costs;
 use super::link::Link;
@@ -38,6 +38,8 @@ pub struct Settings<W = Load> {
     pub switches: u32,
     /// The interval of a watcher whose proposals the operator follows; 0: none.
     pub advice_us: u64,
+    /// How a sequencer orders inputs.
+    pub order: OrderSettings,
     /// A bug to inject, which must be detected.
     pub bug: Option<Bug>,
     /// Whether messages of coordinators are handled before waiting ones of clients; otherwise all are handled in the
@@ -140,6 +142,7 @@ impl<W> Settings<W> {
             outages: 0,
             switches: 0,
             advice_us: 0,
+            order: OrderSettings::default(),
             bug: None,
             coordinators_first: false,
             processors: None,

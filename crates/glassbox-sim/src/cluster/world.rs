@@ -32,6 +32,11 @@ pub(super) enum Event {
         life: u64,
     },
     LosePatience,
+    /// A member does what is due.
+    Tick {
+        at: Address,
+        life: u64,
+    },
     Advise,
     /// A replica's journal was forced.
     Forced {
@@ -241,6 +246,7 @@ impl<W: Workload> World<W> {
                 }
             }
             Event::LosePatience => self.lose_patience(),
+            Event::Tick { at, life } => self.tick(at, life),
             Event::Advise => {
                 self.advise();
                 self.schedule_while_waiting(self.settings.advice_us, Event::Advise);
@@ -336,7 +342,8 @@ impl<W: Workload> World<W> {
         if has_log && self.disks.get(&me).is_some_and(|disk| disk.kept_since().is_some()) {
             return self.add_recovered(me);
         }
-        let mut member = Member::coordinator(me, self.configuration.clone(), &mut out);
+        let order = self.settings.order;
+        let mut member = Member::coordinator(me, self.configuration.clone(), &mut out).with_order(order);
         if has_log {
             member.begin_journal(&mut out);
         }
@@ -394,6 +401,7 @@ impl<W: Workload> World<W> {
         let life = node.life;
         let done_ns = self.carry_out(address, self.now_ns + received_ns, out);
         self.begin_due_base(address);
+        self.schedule_tick(address);
         let worked_ns = done_ns - self.now_ns;
         self.nodes.get_mut(&address).expect("it was there a moment ago").worked_ns += worked_ns;
         self.schedule(done_ns, Event::Ready { at: address, life });
@@ -418,6 +426,28 @@ impl<W: Workload> World<W> {
             self.carry_out(Address::Client(number), now_ns, out);
         }
         self.schedule_while_waiting(self.settings.patience_us / 4, Event::LosePatience);
+    }
+
+    /// Schedules what a member has to do later.
+    fn schedule_tick(&mut self, at: Address) {
+        let Some(node) = self.nodes.get_mut(&at) else { return };
+        let Machine::Member(member) = &node.machine else { return };
+        let next_us = member.next_tick_us().filter(|next_us| node.tick_us != Some(*next_us));
+        if let Some(next_us) = next_us {
+            node.tick_us = Some(next_us);
+            let life = node.life;
+            self.schedule((next_us * 1_000).max(self.now_ns), Event::Tick { at, life });
+        }
+    }
+
+    fn tick(&mut self, at: Address, life: u64) {
+        let now_ns = self.now_ns;
+        let Some(node) = self.nodes.get_mut(&at).filter(|node| node.life == life) else { return };
+        node.tick_us = None;
+        let (Machine::Member(member), mut out) = (&mut node.machine, Outbox::default()) else { return };
+        member.tick(now_ns / 1_000, &mut out);
+        self.carry_out(at, now_ns, out);
+        self.schedule_tick(at);
     }
 
     /// When everything has ended nothing is scheduled, so that the world comes to rest.
@@ -459,6 +489,18 @@ impl<W: Workload> World<W> {
             Machine::Client(_) => 0,
         });
         own + central.sum::<u64>()
+    }
+
+    /// Calls of all clients that were refused because a partition is late.
+    pub fn refused(&mut self) -> u64 {
+        (0..self.settings.clients).map(|number| self.client(number).refused).sum()
+    }
+
+    /// Has a party take so many times as long for its work.
+    pub fn slow_down(&mut self, address: Address, times: u64) {
+        if let Some(node) = self.nodes.get_mut(&address) {
+            node.slow = times;
+        }
     }
 
     /// Records the clients' histories, or only counts.

@@ -1,6 +1,6 @@
 //! Deterministic clusters: every scheduler, random loads, and the properties that always hold.
 
-use glassbox_cluster::{SchedulerKind, SchemeKind};
+use glassbox_cluster::{Address, OrderSettings, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{ALL, Bug, Costs, Link, Load, Settings, Tpcc, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 use glassbox_workloads::tpcc::{Mix, Remote, Scale};
@@ -20,6 +20,7 @@ fn any(seed: u64) -> Settings {
         partitions: 2 + dice.below(3) as u8,
         clients: 2 + dice.below(12) as u32,
         link: Link { tail_ns: dice.below(50_000), ..Link::of(1_000 + dice.below(100_000)) },
+        order: OrderSettings { epoch_us: [0, 0, 500, 10_000][dice.place(4)], max_lag_us: [0, 0, 300][dice.place(3)] },
         ..Settings::of_the_paper(scheme(seed), load, seed)
     }
 }
@@ -30,7 +31,7 @@ fn every_property_holds_under_every_scheduler_and_load() {
     for seed in first..first + if long() { 100_000 } else { 1_500 } {
         let settings = any(seed);
         let mut world = World::new(settings);
-        let measured = world.run_us(5_000);
+        let measured = world.run_us(12_000);
         let right = world.finish().and_then(|()| checks::all(&mut world));
         right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
         assert!(measured.finished > 0, "seed {seed}, {settings:?}");
@@ -56,6 +57,49 @@ fn nothing_is_lost_and_nothing_is_executed_twice() {
         let right = world.finish().and_then(|()| checks::all(&mut world));
         right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
     }
+}
+
+/// Epochs of a fixed time, as in the paper: every call waits for the end of one, on average for half of it.
+#[test]
+fn epochs_of_a_fixed_time_are_sealed_when_it_is_over() {
+    for scheduler in SchedulerKind::ALL {
+        let load = Load { several: ALL / 10, ..Load::default() };
+        let of = |epoch_us| {
+            let order = OrderSettings { epoch_us, max_lag_us: 0 };
+            let scheme = SchemeKind::Deterministic(scheduler);
+            let mut world = World::new(Settings { clients: 10, order, ..Settings::of_the_paper(scheme, load, 1) });
+            world.run_us(1_000_000).finished
+        };
+        let (fixed, free) = (of(10_000), of(0));
+        // Each client waits for an epoch's end, and calls again within the next one.
+        assert!((950..=1_000).contains(&fixed), "{scheduler:?}: {fixed} calls in 100 epochs with 10 clients");
+        assert!(free > fixed * 5, "{scheduler:?}: {free} calls in epochs that seal themselves");
+    }
+}
+
+/// The paper's slow machine: with distributed transactions it slows down all others, unless calls on it are refused.
+#[test]
+fn calls_on_a_slow_partition_are_refused_before_they_are_ordered() {
+    // Under `Serial` all partitions wait for the slow one, and under `Vll` transactions that share a counter with one
+    // that waits: both make the others late, too.
+    let load = Load { several: ALL / 20, ..Load::default() };
+    let of = |max_lag_us: u32, times: u64| {
+        let (order, scheme) = (OrderSettings { epoch_us: 0, max_lag_us }, SchedulerKind::OrderedLocks);
+        let settings = Settings::of_the_paper(SchemeKind::Deterministic(scheme), load, 1);
+        let mut world = World::new(Settings { partitions: 4, clients: 200, order, ..settings });
+        world.keep_history(false);
+        world.slow_down(Address::Replica { partition: 0, replica: 0 }, times);
+        world.run_us(1_500_000);
+        (world.run_us(500_000).finished, world.refused())
+    };
+    let (before, few) = of(5_000, 1);
+    let (slow, none) = of(0, 8);
+    let (admitted, refused) = of(5_000, 8);
+    // The others go on as before, and the slow one does an eighth.
+    let reached = admitted as f64 / (before as f64 * (3.0 + 1.0 / 8.0) / 4.0);
+    assert!(slow * 4 < before, "{before} before, {slow} with a slow partition");
+    assert!(reached > 0.95, "{before} before, {admitted} with a slow partition on which calls are refused");
+    assert!(none == 0 && few * 5 < refused, "{refused} refused, {few} before, {none} where none may be");
 }
 
 /// Many distributed transactions, and a small population, which is loaded sooner.
@@ -93,9 +137,10 @@ fn the_same_seed_gives_the_same_trace() {
     for seed in 0..3 {
         let run = || {
             let load = Load { several: 200_000, conflicts: 100_000, aborts: 50_000, two_rounds: 100_000 };
-            let mut world = World::new(Settings { load, ..any(seed) });
+            let order = OrderSettings::default();
+            let mut world = World::new(Settings { load, order, ..any(seed) });
             world.trace();
-            world.run_us(3_000);
+            world.run_us(12_000);
             world.finish().unwrap();
             world.traced()
         };

@@ -5,7 +5,7 @@ use super::transaction::PartitionedTransaction;
 use crate::config::LogKind;
 use crate::partitioned::log_records::command::{CommandHead, write_command};
 use crate::procedure::{KeySet, Procedure};
-use crate::record::{Timestamp, digest};
+use crate::record::{Timestamp, digest_of_many};
 
 /// What the engine has to know of a transaction besides its body.
 pub(super) trait Origin {
@@ -44,7 +44,7 @@ impl<P: Procedure> Origin for ProcedureCall<'_, P> {
     fn write_command(&self, transaction: &mut PartitionedTransaction<'_>) {
         let now = transaction.now.unwrap_or(Timestamp::from_micros(0));
         let record = &mut transaction.changes.scratch.record;
-        let digest = Some(digest(0, record.as_slice()));
+        let digest = Some(digest_of_many(record.as_slice()));
         let head = CommandHead { procedure: self.number, now, seed: transaction.seed, digest };
         write_command(head, self.procedure, record);
     }
