@@ -1,6 +1,7 @@
 //! Workloads written once against [`Transaction`](glassbox::procedure::Transaction), so that every engine, stack and
 //! scheme runs the same code.
 
+pub mod contention;
 pub mod micro;
 pub mod tpcc;
 mod up_to;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::ensure;
 use clap::{Args, Subcommand, ValueEnum};
 use glassbox_cluster::{DeadlockRule, OrderSettings, SchedulerKind, SchemeKind};
-use glassbox_sim::cluster::Load;
+use glassbox_sim::cluster::{Contention, Load};
 
 use super::config::{Config, Workload};
 use super::operate::OperateOption;
@@ -129,6 +129,37 @@ pub enum WorkloadOption {
         #[command(flatten)]
         load: LoadOptions,
     },
+    /// The microbenchmark of hot rows: ten increments, of which one for each partition is of a hot row (VLDB 2014)
+    Contention {
+        /// Rows of each partition; in the paper a million
+        #[arg(long, value_name = "N", default_value = "100000",
+              value_parser = clap::value_parser!(u32).range(20..=100_000_000))]
+        rows: u32,
+        /// Hot rows of each partition: the contention index is one divided by their number
+        #[arg(long, value_name = "N", default_value = "100", value_parser = clap::value_parser!(u32).range(1..))]
+        hot: u32,
+        /// Distributed transactions, in percent
+        #[arg(long, value_name = "PERCENT", default_value = "10",
+              value_parser = clap::value_parser!(u64).range(0..=100))]
+        several: u64,
+        /// The partitions of a distributed transaction
+        #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u8).range(2..=4))]
+        participants: u8,
+        /// The time that each participant computes; in the paper's long transactions 150
+        #[arg(long, value_name = "US", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=100_000))]
+        work_us: u32,
+        /// Transactions whose keys depend on rows, in percent
+        #[arg(long, value_name = "PERCENT", default_value = "0",
+              value_parser = clap::value_parser!(u64).range(0..=100))]
+        dependent: u64,
+        /// Calls that change what dependent ones depend on, in percent
+        #[arg(long, value_name = "PERCENT", default_value = "0",
+              value_parser = clap::value_parser!(u64).range(0..=100))]
+        relists: u64,
+        /// Clients and time
+        #[command(flatten)]
+        load: LoadOptions,
+    },
 }
 
 /// Clients and time.
@@ -191,7 +222,7 @@ impl WorkloadOption {
     /// Clients and time.
     pub const fn load(&self) -> &LoadOptions {
         match self {
-            Self::Tpcc { load, .. } | Self::Micro { load, .. } => load,
+            Self::Tpcc { load, .. } | Self::Micro { load, .. } | Self::Contention { load, .. } => load,
         }
     }
 
@@ -203,6 +234,11 @@ impl WorkloadOption {
     fn workload(&self) -> Workload {
         match self {
             Self::Tpcc { warehouses, load } => Workload::Tpcc { scale: load.common.scale(*warehouses), seed: 0 },
+            &Self::Contention { rows, hot, several, participants, work_us, dependent, relists, .. } => {
+                let (several, dependent, relists) = (several * 10_000, dependent * 10_000, relists * 10_000);
+                let load = Contention { rows, hot, several, participants, work_us, dependent, relists };
+                Workload::Contention { load }
+            }
             Self::Micro { several, aborts, load } => {
                 let (several, aborts) = (several * 10_000, aborts * 10_000);
                 Workload::Micro { clients: load.clients, load: Load { several, aborts, ..Load::default() }.into() }

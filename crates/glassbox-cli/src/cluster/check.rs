@@ -10,10 +10,11 @@ use anyhow::{Context, anyhow, bail};
 use glassbox_cluster::run::{Sockets, ask};
 use glassbox_cluster::wire::{Answer, Question};
 use glassbox_cluster::{Address, Configuration};
+use glassbox_workloads::contention;
 use glassbox_workloads::tpcc::{Kind, Scale, Together};
 
 use super::config::{Config, Workload};
-use super::load::Measured;
+use super::load::{Measured, Tally};
 
 /// How long active transactions and backups may take to finish.
 const SETTLE: Duration = Duration::from_secs(20);
@@ -93,6 +94,9 @@ pub fn check(
         Workload::Tpcc { scale, .. } if primaries.iter().all(|it| machines.contains(it)) => {
             conditions(&primaries, scale, measured, &mut sockets, until)?
         }
+        Workload::Contention { .. } if primaries.iter().all(|it| machines.contains(it)) => {
+            (Vec::new(), vec![increments(&primaries, measured, &mut sockets, until)?])
+        }
         _ => Default::default(),
     };
     for (counted, before) in counted.iter_mut().zip(before) {
@@ -155,6 +159,31 @@ fn gather(primaries: &[Address], all: &mut Together, sockets: &mut Sockets, unti
         all.add_stored(primary == primaries[0], stored).map_err(|why| anyhow!("rows of {primary}: {why}"))?;
     }
     Ok(())
+}
+
+/// The increments of all counters.
+fn increments(
+    primaries: &[Address],
+    measured: &Measured,
+    sockets: &mut Sockets,
+    until: Instant,
+) -> anyhow::Result<Counted> {
+    let mut found = 0;
+    for &primary in primaries {
+        let mut next = Some(0);
+        while let Some(from) = next {
+            let answer = ask(sockets, primary, Question::Rows { table: 0, from }, until).map_err(anyhow::Error::msg)?;
+            let Answer::Rows { rows, next: after, .. } = answer else { bail!("{primary} has no rows") };
+            found += contention::increments(&rows).map_err(|why| anyhow!("rows of {primary}: {why}"))?;
+            next = after;
+        }
+    }
+    let of = |count: fn(&Tally) -> u64| {
+        let tallies = measured.tallies.iter().filter(|((kind, _), _)| *kind < 2);
+        tallies.map(|(_, tally)| count(tally)).sum::<u64>() * contention::INCREMENTED as u64
+    };
+    let (acknowledged, uncertain) = (of(|tally| tally.latency.len()), of(|tally| tally.uncertain));
+    Ok(Counted { what: "increments", acknowledged, uncertain, found })
 }
 
 fn conditions(

@@ -8,9 +8,9 @@ use glassbox::Catalog;
 use glassbox::research::shard::Shard;
 use glassbox_cluster::run::{Identity, Processes, Shape};
 use glassbox_cluster::{Address, OrderSettings, SchemeKind};
-use glassbox_sim::cluster::{Load, Micro};
-use glassbox_workloads::micro;
+use glassbox_sim::cluster::{Contention, Load, Micro};
 use glassbox_workloads::tpcc::{self, Scale};
+use glassbox_workloads::{contention, micro};
 use serde::{Deserialize, Serialize};
 
 /// A cluster.
@@ -46,6 +46,8 @@ pub enum Workload {
     Tpcc { scale: Scale, seed: u64 },
     /// The microbenchmark, for this number of clients.
     Micro { clients: u32, load: MicroLoad },
+    /// The microbenchmark of hot rows.
+    Contention { load: Contention },
 }
 
 /// The microbenchmark's load; shares are of one million.
@@ -87,8 +89,10 @@ impl Config {
     /// Refuses an invalid description.
     pub fn check(&self) -> anyhow::Result<()> {
         self.processes().check().map_err(anyhow::Error::msg)?;
-        if let Workload::Tpcc { scale, .. } = &self.workload {
-            scale.check()?;
+        match &self.workload {
+            Workload::Tpcc { scale, .. } => scale.check()?,
+            Workload::Contention { load } => load.check(self.partitions).map_err(anyhow::Error::msg)?,
+            Workload::Micro { .. } => {}
         }
         Ok(())
     }
@@ -106,6 +110,21 @@ impl Config {
                 ("--warehouses", warehouses.to_string()),
                 ("--small (items, customers, orders)", format!("({items}, {customers}, {orders})")),
             ]),
+            Workload::Contention {
+                load: Contention { rows, hot, several, participants, work_us, dependent, relists },
+            } => {
+                let percent = |share: u64| (share as f64 / 1e4).to_string();
+                options.extend([
+                    ("workload", "contention".to_owned()),
+                    ("--rows", rows.to_string()),
+                    ("--hot", hot.to_string()),
+                    ("--several", percent(*several)),
+                    ("--participants", participants.to_string()),
+                    ("--work-us", work_us.to_string()),
+                    ("--dependent", percent(*dependent)),
+                    ("--relists", percent(*relists)),
+                ]);
+            }
             Workload::Micro { clients, load: MicroLoad { several, conflicts, aborts, two_rounds } } => {
                 // Shares are of one million.
                 let percent = |share: u64| (share as f64 / 1e4).to_string();
@@ -141,6 +160,7 @@ impl Config {
         match self.workload {
             Workload::Tpcc { .. } => tpcc::catalog(),
             Workload::Micro { .. } => micro::catalog(),
+            Workload::Contention { .. } => contention::catalog(),
         }
     }
 
@@ -168,6 +188,7 @@ impl Config {
     pub fn fill(&self, shard: &mut Shard) -> Result<(), String> {
         match &self.workload {
             Workload::Micro { clients, .. } => Micro::fill(shard, *clients, self.partitions),
+            Workload::Contention { load } => load.fill(self.partitions, shard).map_err(|error| error.to_string())?,
             Workload::Tpcc { scale, seed } => tpcc::fill(scale, *seed, shard).map_err(|error| error.to_string())?,
         }
         Ok(())

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use glassbox::Error;
 use glassbox::procedure::{Abort, Procedure};
 use glassbox_cluster::run::{Client, Sockets};
-use glassbox_sim::cluster::Micro;
+use glassbox_sim::cluster::{ContentionCall, ContentionClient, Micro};
 use glassbox_workloads::tpcc::{self, ABORT_UNUSED_ITEM, Inputs, Kind, Settings};
 use hdrhistogram::Histogram;
 
@@ -55,6 +55,8 @@ pub struct Measured {
     pub seconds: f64,
     /// Restarts of transactions that clients coordinate.
     pub retries: u64,
+    /// Calls that were refused because a partition is late.
+    pub refused: u64,
     /// Why clients ended early.
     pub failed: Vec<String>,
     pub interrupted: bool,
@@ -84,6 +86,10 @@ impl Calling<'_> {
             Ok(_) => {}
             Err(Error::Aborted(Abort { code, .. })) if code == may => tally.aborted += 1,
             Err(Error::OutcomeUnknown { .. }) => return tally.uncertain += 1,
+            Err(Error::Overloaded { retry_after_us, .. }) => {
+                self.measured.refused += 1;
+                return std::thread::sleep(Duration::from_micros(retry_after_us.into()));
+            }
             Err(error) => return self.measured.failed.push(error.to_string()),
         }
         tally.latency.saturating_record(began.elapsed().as_nanos() as u64);
@@ -120,6 +126,16 @@ fn work(
                 inputs.next().give(&mut calling);
             }
         }
+        Workload::Contention { load } => {
+            let mut caller = ContentionClient::new(number, config.partitions, *load, seed);
+            while goes_on(&calling) {
+                match caller.draw() {
+                    ContentionCall::Increment(call) => calling.run((0, "increment"), call, NO_ABORT),
+                    ContentionCall::Listed(call) => calling.run((1, "dependent"), call, NO_ABORT),
+                    ContentionCall::Relist(call) => calling.run((2, "relist"), call, NO_ABORT),
+                }
+            }
+        }
         Workload::Micro { load, .. } => {
             let mut micro = Micro::new(number, config.partitions, (*load).into(), seed);
             while goes_on(&calling) {
@@ -133,6 +149,9 @@ fn work(
     calling.measured.retries = calling.client.retries();
     calling.measured
 }
+
+/// The code of no abort.
+const NO_ABORT: u32 = u32::MAX;
 
 /// How long the last answers may take before the user is told what is waited for.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -178,6 +197,7 @@ pub fn run(
                 sum.tallies.entry(*kind).or_insert_with(Tally::new).add(tally);
             }
             sum.retries += one.retries;
+            sum.refused += one.refused;
             sum.failed.extend(one.failed);
         }
         went.map(|()| sum)

@@ -21,6 +21,16 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, 
             let size = if load.common.small { " of reduced size" } else { "" };
             format!("TPC-C, {}{size}", many(scale.warehouses.into(), "warehouse"))
         }
+        Workload::Contention { load } => {
+            let percent = |share: u64| format::number(share as f64 / 1e4);
+            let (hot, participants) = (load.hot, load.participants);
+            let mut what = format!("hot rows, {hot} of each partition; {} % on {participants}", percent(load.several));
+            if load.dependent > 0 {
+                let (dependent, relists) = (percent(load.dependent), percent(load.relists));
+                what += &format!("; {dependent} % dependent, {relists} % change what these depend on");
+            }
+            what
+        }
         Workload::Micro { load, .. } => {
             format!("microbenchmark, {} % on two partitions", format::number(load.several as f64 / 1e4))
         }
@@ -75,6 +85,9 @@ pub fn measured(out: &mut dyn Write, results: &mut Results, round_trip_us: u64, 
     writeln!(out, "{table}")?;
     if measured.retries > 0 {
         writeln!(out, "restarts because of deadlocks or undeclared keys: {}", format::count(measured.retries))?;
+    }
+    if measured.refused > 0 {
+        writeln!(out, "calls refused because a partition was late: {}", format::count(measured.refused))?;
     }
     if all.uncertain > 0 {
         let uncertain = all.uncertain;

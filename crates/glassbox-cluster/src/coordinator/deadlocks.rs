@@ -5,7 +5,7 @@
 //! is only as new as the messages: a transaction may be restarted for a deadlock that has just ended. Reports that were
 //! lost with a member leave a deadlock to the timeouts.
 //!
-//! Transactions that were restarted at once could meet in the same way again and again. So from the fourth attempt on,
+//! Transactions that were restarted at once could meet in the same way again and again. So from the seventh attempt on,
 //! one pauses for a time that depends on its seed, on average twice as long as the time before.
 
 use glassbox::research::shard::PartitionSet;
@@ -17,7 +17,7 @@ use crate::protocol::outbox::Outbox;
 use crate::scheme::waits_for::WaitsFor;
 
 /// Attempts that begin without a pause.
-const AT_ONCE: u32 = 3;
+const AT_ONCE: u32 = 6;
 /// The longest first pause, and how often it doubles.
 const PAUSE_US: u64 = 1_000;
 const MAX_DOUBLINGS: u32 = 5;

@@ -16,9 +16,6 @@ impl Executor {
         let me = self.shard.index();
         let txn = self.active.get_mut(&place).expect("a ready transaction is active");
         txn.has_begun = true;
-        if txn.is_aborted {
-            return self.end(place, None, out);
-        }
         if let Some(problem) = txn.problem.clone().map(Failure::protocol) {
             return self.end(place, Some(Outcome::Failed(problem)), out);
         }
@@ -37,8 +34,11 @@ impl Executor {
             }
             self.send_wanted(place, out);
         }
-        if self.active.get(&place).is_some_and(ExecutingTxn::can_run_on) {
-            self.run(place, out);
+        match self.active.get(&place) {
+            // Only now: the participant that aborted has read these rows, and does so again if it is restarted.
+            Some(txn) if txn.is_aborted => self.end(place, None, out),
+            Some(txn) if txn.can_run_on() => self.run(place, out),
+            _ => {}
         }
     }
 

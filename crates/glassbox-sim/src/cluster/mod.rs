@@ -7,6 +7,7 @@
 mod canary;
 pub mod checks;
 mod client;
+mod contention;
 mod costs;
 mod disk;
 mod faults;
@@ -20,6 +21,7 @@ mod workload;
 mod world;
 
 pub use client::{Done, Finished};
+pub use contention::{Contention, ContentionCall, ContentionClient};
 pub use costs::Costs;
 pub use link::Link;
 pub use micro::Micro;
