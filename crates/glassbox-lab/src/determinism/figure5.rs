@@ -101,7 +101,7 @@ fn mean(values: &[f64]) -> f64 {
 
 fn put_timeline(job: &EvaluationJob, report: &RunReport, points: &mut Points) {
     let nodes = report.finished.len();
-    let (all, others) = (timeline(report, 0..nodes), timeline(report, 1..nodes));
+    let (all, others) = (timeline(report, 0..nodes), timeline(report, 0..nodes - 1));
     for (at, per_second) in all.iter().enumerate() {
         let seconds = (at * INTERVAL) as f64 * 0.05;
         points.put(BY_TIME, &job.row, seconds, THROUGHPUT, *per_second, "1/s");
@@ -116,7 +116,8 @@ fn put_timeline(job: &EvaluationJob, report: &RunReport, points: &mut Points) {
     let enough = 0.95 * mean(&others[from / 2..from]);
     let recovered = (from..end).rev().take_while(|at| others[*at] >= enough).last().unwrap_or(end);
     put(RECOVERY_MS, ((recovered - from) * INTERVAL) as f64 * 50.0, "ms");
-    let refused: Vec<f64> = report.refused.iter().map(|nodes| f64::from(nodes[0])).collect();
+    let refused: Vec<f64> =
+        report.refused.iter().map(|nodes| nodes.last().map_or(0.0, |share| f64::from(*share))).collect();
     if !refused.is_empty() {
         put(REFUSED, mean(&refused[refused.len() * 3 / 5..]), "share");
     }

@@ -135,7 +135,9 @@ impl EvaluationSettings {
         let run = keys * times.record_ns as f64;
         let compute = workload.compute_ns as f64;
         let pushes = 2.0 * spread * (spread - 1.0) * times.message_ns as f64;
-        let work = run + (1.0 - share) * compute + share * (spread * compute + pushes);
+        let owns = matches!(&self.system, SystemKind::Deterministic(kind) if kind.own_part);
+        let computed = if owns { compute } else { spread * compute };
+        let work = run + (1.0 - share) * compute + share * (computed + pushes);
         let per_key = |of: u64| keys * of as f64;
         match &self.system {
             SystemKind::Deterministic(kind) => {
@@ -265,7 +267,7 @@ pub enum OfferedLoad {
     PerSecond(f64),
 }
 
-/// A node that becomes slow.
+/// A node that becomes slow: the last one, because the first one has the waits-for graph.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SlowNode {
     /// From this time on.

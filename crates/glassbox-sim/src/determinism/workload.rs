@@ -55,9 +55,9 @@ impl WorkloadShape {
         Self { compute_ns: 150_000, ..Self::short(hot) }
     }
 
-    /// TPC-C: more computation for each lock than in the long ones.
+    /// TPC-C: 20 µs of computation for each record on average, more than the 15 of the long ones.
     pub fn tpcc() -> Self {
-        Self { compute_ns: 300_000, is_tpcc: true, ..Self::short(WAREHOUSES * (DISTRICTS + 1)) }
+        Self { compute_ns: 150_000, is_tpcc: true, ..Self::short(WAREHOUSES * (DISTRICTS + 1)) }
     }
 
     /// With a share of transactions on this many nodes.

@@ -245,8 +245,8 @@ impl<'a> Cluster<'a> {
             }
             OrderedEvent::Observe => self.observe(),
             OrderedEvent::SlowDown => {
-                if let Some(slow) = self.settings.slow {
-                    self.nodes[0].pace.slow_down(slow.speed);
+                if let (Some(slow), Some(last)) = (self.settings.slow, self.nodes.last_mut()) {
+                    last.pace.slow_down(slow.speed);
                 }
             }
             OrderedEvent::Stall { node } => {

@@ -360,8 +360,8 @@ impl<'a> TwinCluster<'a> {
             }
             TwinEvent::Observe => self.observe(),
             TwinEvent::SlowDown => {
-                if let Some(slow) = self.settings.slow {
-                    self.nodes[0].pace.slow_down(slow.speed);
+                if let (Some(slow), Some(last)) = (self.settings.slow, self.nodes.last_mut()) {
+                    last.pace.slow_down(slow.speed);
                 }
             }
             TwinEvent::Stall { node } => {
