@@ -15,10 +15,10 @@ use crate::results::report_to;
 
 /// Compare deterministic execution with two-phase locking
 ///
-/// Figures 1 to 8 and Table 1 of "An Evaluation of the Advantages and Disadvantages of Deterministic Database Systems"
-/// (VLDB 2014), in virtual time, by a model of nodes with several cores; the same seed gives the same numbers everywhere.
-/// Each claim of the paper and each goal has a verdict. Writes a page and its numbers to the directory of results. Fails
-/// if a claim does not hold for which no reason is known.
+/// Figures 1 to 8 and Table 1 of "An Evaluation of the Advantages and Disadvantages of Deterministic Database
+/// Systems" (VLDB 2014), in virtual time, by a model of nodes with several cores; the same seed gives the same
+/// numbers everywhere. Each claim of the paper and each goal has a verdict. Writes a page and its numbers to the
+/// directory of results. Fails if a claim does not hold for which no reason is known.
 #[derive(Args)]
 pub struct DeterminismArguments {
     /// Simulate less: fewer points, each for a shorter time

@@ -1,9 +1,9 @@
 //! Figure 1: the microbenchmark by the share of distributed transactions, and by contention.
 //!
-//! Paper: VLDB 2014, section 3.3.1. Claims: the lock thread with the hash table limits short transactions, and VLL, whose
-//! lock work is 2.3 times less, removes the limit; for long ones the two are alike. Two-phase commit costs up to 30 %,
-//! and does not explain the distance to deterministic execution, which grows with contention. The part of two-phase
-//! commit shrinks with more distributed transactions at high contention.
+//! Paper: VLDB 2014, section 3.3.1. Claims: the lock thread with the hash table limits short transactions, and VLL,
+//! whose lock work is 2.3 times less, removes the limit; for long ones the two are alike. Two-phase commit costs up
+//! to 30 %, and does not explain the distance to deterministic execution, which grows with contention. The part of
+//! two-phase commit shrinks with more distributed transactions at high contention.
 //!
 //! Of the twin's two process models, the better one is shown at each point.
 
@@ -100,57 +100,36 @@ fn commit_cost(points: &Points, figure: &str, hot: u64, percent: f64) -> Option<
 
 /// The claims about it.
 pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
-    let over = |figure, over, under, hot, x| ratio(points, figure, (&row(over, hot), &row(under, hot)), x);
+    [lock_thread_claims(points), commit_claims(points), contention_claims(points)].concat()
+}
+
+/// A system's throughput over another's, at a contention and a share.
+fn over(points: &Points, figure: &str, (over, under): (&str, &str), (hot, x): (u64, f64)) -> Option<f64> {
+    ratio(points, figure, (&row(over, hot), &row(under, hot)), x)
+}
+
+fn lock_thread_claims(points: &Points) -> Vec<Option<Claim>> {
+    let of = |figure, x| over(points, figure, (VLL, HASH), (LOW, x));
     let flat = || Some(rate(points, SHORT, &row(HASH, LOW), 50.0)? / rate(points, SHORT, &row(HASH, LOW), 0.0)?);
-    let commit = || {
-        let places =
-            [(SHORT, 5.0), (SHORT, 20.0), (SHORT, 50.0), (SHORT, 100.0), (LONG, 20.0), (LONG, 50.0), (LONG, 100.0)];
-        let costs =
-            places.into_iter().flat_map(|(figure, x)| [HIGH, LOW].map(|hot| commit_cost(points, figure, hot, x)));
+    let (factor, both) = ((1.8, 2.4), (0.97, 1.03));
+    vec![
+        claim((SHORT, "hash table at 50 % distributed over 0 %"), "flat", flat(), (0.95, 1.05), "times"),
+        claim((SHORT, "VLL over hash table at 0 %"), "up to 2.3", of(SHORT, 0.0), factor, "times"),
+        claim((SHORT, "VLL over hash table at 20 %, CI 0.0001"), "up to 2.3", of(SHORT, 20.0), factor, "times"),
+        claim((LONG, "VLL over hash table at 20 %, CI 0.0001"), "alike", of(LONG, 20.0), both, "times"),
+    ]
+}
+
+fn commit_claims(points: &Points) -> Vec<Option<Claim>> {
+    let most = || {
+        let places = [SHORT, LONG].into_iter().flat_map(|figure| [5.0, 20.0, 50.0, 100.0].map(|x| (figure, x)));
+        let costs = places.flat_map(|(figure, x)| [HIGH, LOW].map(|hot| commit_cost(points, figure, hot, x)));
         costs.flatten().reduce(f64::max)
     };
     let shrinks = || Some(commit_cost(points, SHORT, HIGH, 100.0)? / commit_cost(points, SHORT, HIGH, 50.0)?);
-    let gap = || Some(over(SHORT, VLL, TWIN, HIGH, 50.0)? / over(SHORT, VLL, TWIN, LOW, 50.0)?);
-    let falls = |figure| {
-        let of = |row| Some(rate(points, figure, row, 3.0)? / rate(points, figure, row, 0.0)?);
-        Some(of(TWIN)? / of(VLL)?)
-    };
-    let crossing = || {
-        Some((
-            ratio(points, LONG, (&row(VLL, HIGH), &row(TWIN, HIGH)), 0.0)?,
-            ratio(points, LONG, (&row(VLL, HIGH), &row(TWIN, HIGH)), 50.0)?,
-        ))
-    };
+    let without = |figure| over(points, figure, (NO_2PC, VLL), (HIGH, 50.0));
     vec![
-        claim(
-            (SHORT, "hash table at 50 % distributed over 0 %: the lock thread is the limit"),
-            "flat",
-            flat(),
-            (0.95, 1.05),
-            "times",
-        ),
-        claim(
-            (SHORT, "VLL over hash table at 0 %"),
-            "up to 2.3",
-            over(SHORT, VLL, HASH, LOW, 0.0),
-            (1.8, 2.4),
-            "times",
-        ),
-        claim(
-            (SHORT, "VLL over hash table at 20 %, CI 0.0001"),
-            "up to 2.3",
-            over(SHORT, VLL, HASH, LOW, 20.0),
-            (1.8, 2.4),
-            "times",
-        ),
-        claim(
-            (LONG, "VLL over hash table at 20 %, CI 0.0001"),
-            "alike",
-            over(LONG, VLL, HASH, LOW, 20.0),
-            (0.97, 1.03),
-            "times",
-        ),
-        claim((SHORT, "two-phase commit costs at most"), "30 %", commit(), (20.0, 35.0), "%")
+        claim((SHORT, "two-phase commit costs at most"), "30 %", most(), (20.0, 35.0), "%")
             .map(|it| it.because(COMMIT)),
         claim(
             (SHORT, "two-phase commit's cost at 100 % over 50 %, CI 0.01"),
@@ -162,52 +141,38 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
         .map(|it| it.because(SHRINKS)),
         claim(
             (SHORT, "no 2PC over deterministic at 50 %, CI 0.01"),
-            "less",
-            over(SHORT, NO_2PC, VLL, HIGH, 50.0),
-            (0.0, 0.98),
-            "times",
-        ),
-        claim(
-            (LONG, "no 2PC over deterministic at 50 %, CI 0.01"),
-            "less",
-            over(LONG, NO_2PC, VLL, HIGH, 50.0),
-            (0.0, 0.98),
-            "times",
-        ),
-        claim((SHORT, "lead over the twin at 50 %: CI 0.01 over CI 0.0001"), "more", gap(), (1.1, 10.0), "times"),
-        claim(
-            (SHORT_BY_CI, "fall from CI 0.0001 to 0.1, twin over deterministic"),
-            "faster",
-            falls(SHORT_BY_CI),
-            (0.0, 0.95),
-            "times",
-        )
-        .map(|it| it.because(FALLS)),
-        claim(
-            (LONG_BY_CI, "fall from CI 0.0001 to 0.1, twin over deterministic"),
-            "faster",
-            falls(LONG_BY_CI),
-            (0.0, 0.95),
-            "times",
-        )
-        .map(|it| it.because(FALLS)),
-        claim(
-            (LONG, "deterministic over twin at 0 %, CI 0.01"),
             "less than 1",
-            crossing().map(|it| it.0),
-            (0.8, 1.0),
+            without(SHORT),
+            (0.0, 0.98),
             "times",
         ),
-        claim(
-            (LONG, "deterministic over twin at 50 %, CI 0.01"),
-            "more than 1",
-            crossing().map(|it| it.1),
-            (1.05, 5.0),
-            "times",
-        ),
+        claim((LONG, "no 2PC over deterministic at 50 %, CI 0.01"), "less than 1", without(LONG), (0.0, 0.98), "times"),
     ]
 }
 
+fn contention_claims(points: &Points) -> Vec<Option<Claim>> {
+    let gap = || {
+        let lead = |hot| over(points, SHORT, (VLL, TWIN), (hot, 50.0));
+        Some(lead(HIGH)? / lead(LOW)?)
+    };
+    let falls = |figure| {
+        let of = |row| Some(rate(points, figure, row, 3.0)? / rate(points, figure, row, 0.0)?);
+        Some(of(TWIN)? / of(VLL)?)
+    };
+    let ahead = |x| over(points, LONG, (VLL, TWIN), (HIGH, x));
+    vec![
+        claim((SHORT, "lead over the twin at 50 %: CI 0.01 over CI 0.0001"), "more", gap(), (1.1, 10.0), "times"),
+        claim((SHORT_BY_CI, "fall to CI 0.1, twin over deterministic"), "faster", falls(SHORT_BY_CI), FASTER, "times")
+            .map(|it| it.because(FALLS)),
+        claim((LONG_BY_CI, "fall to CI 0.1, twin over deterministic"), "faster", falls(LONG_BY_CI), FASTER, "times")
+            .map(|it| it.because(FALLS)),
+        claim((LONG, "deterministic over twin at 0 %, CI 0.01"), "less than 1", ahead(0.0), (0.8, 1.0), "times"),
+        claim((LONG, "deterministic over twin at 50 %, CI 0.01"), "more than 1", ahead(50.0), (1.05, 5.0), "times"),
+    ]
+}
+
+/// The bounds of a ratio of two falls.
+const FASTER: (f64, f64) = (0.0, 0.95);
 const COMMIT: &str = "The cost is that of the time under locks. It depends on the assumed delay of the network.";
 const SHRINKS: &str = "With fewer and fewer local transactions, the locks are held longer in the model with either \
                        commit, and the queue of each hot row is the limit: four message delays more always cost.";

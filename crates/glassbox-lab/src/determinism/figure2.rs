@@ -75,8 +75,8 @@ pub(super) fn figure(points: &Points) -> Option<Figure> {
         bars: bars?,
         shares: true,
     });
-    let caption = "Long transactions, 20 % on two nodes; contention index 0.0001 and 0.01; with and without distributed \
-                   deadlocks. The deterministic system's idle time is mostly that of its lock thread.";
+    let caption = "Long transactions, 20 % on two nodes; contention index 0.0001 and 0.01; with and without \
+                   distributed deadlocks. The deterministic system's idle time is mostly that of its lock thread.";
     let title = "Figure 2. The cores' time (simulated)".to_owned();
     Some(Figure { title, svg, caption: caption.to_owned(), table: table(points) })
 }
@@ -115,5 +115,5 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
 
 const EDGES: &str =
     "Every wait sends machine 0 an edge and a removal; with the assumed 15 µs for each, this is the time.";
-const RARE: &str = "Deadlocks over two nodes are rare in the model (victims per second stand in the results): each of two \
-                    transactions needs the same two of the hot rows. The queues of hot rows are the loss here.";
+const RARE: &str = "Deadlocks over two nodes are rare in the model (victims per second stand in the results): each of \
+                    two transactions needs the same two of the hot rows. The queues of hot rows are the loss here.";

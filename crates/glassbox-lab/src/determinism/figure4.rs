@@ -72,6 +72,6 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     ]
 }
 
-const CROSSING: &str = "A remote transaction has its hot row at one node, so neither system queues for it there, and the \
-                        idle lock core costs as much as two-phase commit.";
+const CROSSING: &str = "A remote transaction has its hot row at one node, so neither system queues for it there, and \
+                        the idle lock core costs as much as two-phase commit.";
 const DROPS: &str = "With computation at both participants the processors are the limit, in either workload.";

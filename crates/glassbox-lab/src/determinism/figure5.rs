@@ -1,9 +1,9 @@
 //! Figure 5: a node that is slow.
 //!
-//! Paper: VLDB 2014, section 3.5. Claims: without distributed transactions only the slow node loses; with 5 % of them all
-//! nodes run as fast as the slow one, under either system; a twin that refuses local transactions at the slow node
-//! settles at 70 % of them refused, and the other nodes are as fast as before. Footnote 5 leaves throttling before the
-//! log to others: here it is, with the same controller.
+//! Paper: VLDB 2014, section 3.5. Claims: without distributed transactions only the slow node loses; with 5 % of them
+//! all nodes run as fast as the slow one, under either system; a twin that refuses local transactions at the slow
+//! node settles at 70 % of them refused, and the other nodes are as fast as before. Footnote 5 leaves throttling
+//! before the log to others: here it is, with the same controller.
 
 use glassbox_sim::determinism::{EvaluationSettings, OfferedLoad, RunReport, SlowNode, ThrottleRule, WorkloadShape};
 
@@ -137,8 +137,8 @@ pub(super) fn plots() -> [Plot; 2] {
         Plot {
             figure: BY_TIME,
             title: "A node becomes slow",
-            caption: "10 % of the transactions on two nodes; one of eight nodes has 43 % of its cores left after a fifth \
-                      of the time.",
+            caption: "10 % of the transactions on two nodes; one of eight nodes has 43 % of its cores left after a \
+                      fifth of the time.",
             metric: THROUGHPUT,
             unit,
             x_unit: "seconds",
@@ -150,7 +150,7 @@ pub(super) fn figures(points: &Points) -> Vec<Figure> {
     plots().iter().filter_map(|plot| plot.draw(points)).collect()
 }
 
-/// What is left with four threads at a share, of the throughput without.
+/// The throughput with four threads at a share, of that without.
 fn kept(points: &Points, system: &str, percent: f64) -> Option<f64> {
     Some(rate(points, BY_SHARE, &row(system, 4), percent)? / rate(points, BY_SHARE, &row(system, 0), percent)?)
 }
@@ -210,7 +210,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     ]
 }
 
-const CLIFF: &str = "All nodes fall once the transactions that wait for the slow node fill the others; that takes seconds \
-                     in the model, and the clients' calls go on at the same rate.";
+const CLIFF: &str = "All nodes fall once the transactions that wait for the slow node fill the others; that takes \
+                     seconds in the model, and the clients' calls go on at the same rate.";
 const REFUSES: &str =
     "The share follows from the slow node's speed and the offered load (95 % of what a node executes).";

@@ -160,5 +160,5 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     ]
 }
 
-const ALIKE: &str = "A restart of a local input costs a lookup, for the worker sees the change before it computes; that of \
-                     a distributed one costs its remote reads too.";
+const ALIKE: &str = "A restart of a local input costs a lookup, for the worker sees the change before it computes; \
+                     that of a distributed one costs its remote reads too.";

@@ -1,8 +1,8 @@
 //! Figure 7: latencies.
 //!
-//! Paper: VLDB 2014, section 3.7; long transactions, low contention. Claims: deterministic transactions have about twice
-//! the latency, because of the sequencer; distributed ones of the twin are usually faster than the deterministic ones, in
-//! spite of two-phase commit; dependent ones are the slowest.
+//! Paper: VLDB 2014, section 3.7; long transactions, low contention. Claims: deterministic transactions have about
+//! twice the latency, because of the sequencer; distributed ones of the twin are usually faster than the
+//! deterministic ones, in spite of two-phase commit; dependent ones are the slowest.
 //!
 //! Latency is from the call's arrival at its home to the end of the transaction, at half of the load that a node
 //! executes. The paper does not say its load.
@@ -109,5 +109,6 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     ]
 }
 
-const FACTOR: &str = "An epoch of 10 ms makes the median at least 5 ms, and a transaction of the twin needs 0.25 ms, or 2 ms \
-                      with its messages. A factor of two means that the paper's twin had queues of milliseconds.";
+const FACTOR: &str = "An epoch of 10 ms makes the median at least 5 ms, and a transaction of the twin needs 0.25 ms, \
+                      or 2 ms with its messages. A factor of two means that the paper's twin had queues of \
+                      milliseconds.";

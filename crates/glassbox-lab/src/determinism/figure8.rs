@@ -1,11 +1,11 @@
 //! Figure 8: more and more nodes.
 //!
-//! Paper: VLDB 2014, section 3.8; throughput of a node, 1 to 48 nodes. Claims: deterministic execution scales gracefully;
-//! what it loses is due to nodes that fall back for a moment, and more so with contention and distributed transactions;
-//! the twin loses more.
+//! Paper: VLDB 2014, section 3.8; throughput of a node, 1 to 48 nodes. Claims: deterministic execution scales
+//! gracefully; what it loses is due to nodes that fall back for a moment, and more so with contention and distributed
+//! transactions; the twin loses more.
 //!
-//! So nodes have a tail here: lognormal service times (σ = 0.25), and stalls of 2 ms, one in two seconds. An order of an
-//! epoch by index first and by node second is a variant that the paper has not.
+//! So nodes have a tail here: lognormal service times (σ = 0.25), and stalls of 2 ms, one in two seconds. An order of
+//! an epoch by index first and by node second is a variant that the paper has not.
 
 use glassbox_cluster::SchedulerKind;
 use glassbox_sim::determinism::{DeterministicSettings, EvaluationSettings, SystemKind, WorkloadShape};

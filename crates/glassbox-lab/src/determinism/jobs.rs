@@ -1,17 +1,7 @@
-//! Runs all points of all figures in virtual time, on all cores, and keeps the results.
-//!
-//! A run depends on its settings and its seed alone, so results are the same on every machine.
-
-use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
+//! The points of figures: how each is simulated, and how its numbers are found among the results.
 
 use glassbox_sim::determinism::{BusyPart, EvaluationSettings, RunReport, evaluate};
 
-use super::plan::EvaluationPlan;
-use super::{fair, figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, sensitivity};
-use crate::measurement::Progress;
 use crate::points::Points;
 
 /// Transactions that finished, per second of virtual time, of all nodes.
@@ -44,12 +34,14 @@ impl EvaluationJob {
         Self { figure, row: row.into(), x, variants: vec![settings], more: None }
     }
 
-    fn run(&self) -> RunReport {
+    /// Simulates it.
+    pub fn run(&self) -> RunReport {
         let reports = self.variants.iter().map(evaluate);
         reports.max_by(|a, b| a.per_second().total_cmp(&b.per_second())).expect("a job has a variant")
     }
 
-    fn put(&self, report: &RunReport, points: &mut Points) {
+    /// Adds its numbers to the results.
+    pub fn put(&self, report: &RunReport, points: &mut Points) {
         let mut put = |metric: &str, value: f64, unit: &str| {
             points.put(self.figure, &self.row, self.x, metric, value, unit);
         };
@@ -66,63 +58,6 @@ impl EvaluationJob {
             more(self, report, points);
         }
     }
-}
-
-fn jobs(plan: &EvaluationPlan) -> Vec<EvaluationJob> {
-    let mut jobs = figure5::jobs(plan);
-    jobs.extend(figure8::jobs(plan));
-    jobs.extend(figure1::jobs(plan));
-    jobs.extend(figure2::jobs(plan));
-    jobs.extend(figure3::jobs(plan));
-    jobs.extend(figure4::jobs(plan));
-    jobs.extend(figure6::jobs(plan));
-    jobs.extend(figure7::jobs(plan));
-    jobs.extend(fair::jobs(plan));
-    jobs.extend(sensitivity::jobs(plan));
-    jobs
-}
-
-/// Runs everything; on an interrupt, the results so far.
-pub fn simulate(plan: &EvaluationPlan, watch: &dyn Progress) -> Points {
-    run_all(&jobs(plan), watch)
-}
-
-/// Runs some jobs.
-pub(super) fn run_all(jobs: &[EvaluationJob], watch: &dyn Progress) -> Points {
-    let mut reports: Vec<Option<RunReport>> = jobs.iter().map(|_| None).collect();
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(jobs.len());
-    watch.step(0, jobs.len(), "simulated runs");
-    thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        for _ in 0..workers {
-            let (sender, next, stop) = (sender.clone(), &next, &stop);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = jobs.get(at) else { break };
-                    // The receiver is gone only if the scope ends by a panic.
-                    let _ = sender.send((at, job.run()));
-                }
-            });
-        }
-        drop(sender);
-        for (done, (at, report)) in receiver.into_iter().enumerate() {
-            let EvaluationJob { figure, row, x, .. } = &jobs[at];
-            watch.step(done + 1, jobs.len(), &format!("{figure}, {row} at {x}"));
-            reports[at] = Some(report);
-            if watch.interrupted() {
-                stop.store(true, Ordering::Relaxed);
-            }
-        }
-    });
-    let mut points = Points::default();
-    for (job, report) in jobs.iter().zip(&reports) {
-        if let Some(report) = report {
-            job.put(report, &mut points);
-        }
-    }
-    points
 }
 
 /// A row's number at a point.

@@ -27,15 +27,16 @@ mod plan;
 mod plot;
 mod section;
 mod sensitivity;
+mod simulate;
 mod systems;
 mod table1;
 #[cfg(test)]
 mod tests;
 
 pub use checks::{claims, put as put_claims, unexplained};
-pub use jobs::simulate;
 pub use plan::EvaluationPlan;
 pub use section::{section, tables};
+pub use simulate::simulate;
 
 /// The experiment's name in results.
 pub const EXPERIMENT: &str = "determinism";

@@ -8,11 +8,11 @@ use crate::points::Points;
 use crate::section::{Figure, Section, Table};
 
 /// The introduction of the section.
-const LEAD: &str = "A deterministic database orders its inputs first and executes them in that order, so replicas need no \
-                    agreement on results, and there are no deadlocks and no two-phase commit. The paper of 2014 measured \
-                    what that gains and what it costs. Here production's schedulers and waits-for graph run in virtual \
-                    time, in a queueing model with constants derived from the paper's shares of time: everything on this \
-                    page is simulated.";
+const LEAD: &str = "A deterministic database orders its inputs first and executes them in that order, so replicas \
+                    need no agreement on results, and there are no deadlocks and no two-phase commit. The paper of \
+                    2014 measured what that gains and what it costs. Here production's schedulers and waits-for graph \
+                    run in virtual time, in a queueing model with constants derived from the paper's shares of time: \
+                    everything on this page is simulated.";
 
 fn plots() -> Vec<Plot> {
     let mut plots = Vec::new();

@@ -1,6 +1,7 @@
 //! Table 1: features of determinism with their advantages and disadvantages, each with what shows it here.
 //!
-//! Paper: VLDB 2014, section 2.5. Cells of the paper that are about durability are shown by production's tests, not by
+//! Paper: VLDB 2014, section 2.5. Claim: each feature that sets a deterministic system apart has an advantage and a
+//! disadvantage. Cells of the paper that are about durability are shown by production's tests, not by
 //! this simulation.
 
 use super::figure2;
@@ -24,6 +25,7 @@ pub(super) fn table(points: &Points) -> Option<Table> {
     let slow = value(points, figure5::RUNS, HASH, 0.0, figure5::OTHERS_KEPT);
     let victims = value(points, figure1::SHORT, &figure1::row(TWIN, HIGH), 50.0, VICTIMS);
     let idle = value(points, figure2::FIGURE, "deterministic, low", 0.0, IDLE);
+    // The table needs the last of the figures.
     slow?;
     let rows = [
         [

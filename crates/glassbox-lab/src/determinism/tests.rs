@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 
-use super::jobs::{EvaluationJob, rate, run_all};
+use super::jobs::{EvaluationJob, rate};
 use super::plan::HIGH;
+use super::simulate::run_all;
 use super::systems::{HASH, TWIN, named};
 use super::{EXPERIMENT, EvaluationPlan, claims, figure1, put_claims, simulate, unexplained};
 use crate::claim::CHECKS;

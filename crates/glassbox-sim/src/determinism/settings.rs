@@ -1,9 +1,9 @@
 //! What a simulated cluster is made of, and the constants with their origin.
 //!
 //! The paper gives shares, not times: locks are more than 30 % of a short transaction and 16 % of a long one, which
-//! computes 15 µs for each of its 10 records. So `x / (x + y) > 0.30` and `x / (x + y + 150) = 0.16`: lock work `x` of 40
-//! µs and other work `y` of 60 µs. The published code's batch sizes (200 long transactions of a node in 10 ms) confirm
-//! the sum. The network's delay and the cost of a message are assumptions.
+//! computes 15 µs for each of its 10 records. So `x / (x + y) > 0.30` and `x / (x + y + 150) = 0.16`: lock work `x`
+//! of 40 µs and other work `y` of 60 µs. The published code's batch sizes (200 long transactions of a node in 10 ms)
+//! confirm the sum. The network's delay and the cost of a message are assumptions.
 
 use glassbox_cluster::SchedulerKind;
 

@@ -1,10 +1,10 @@
 //! Throttling: a controller that refuses a share of the local calls at a node that lags.
 //!
-//! The paper's system aborts an increasing share of the slow node's local transactions, and settles at 70 %; it gives no
-//! rule. Here the refused share follows the lag, the age of the oldest distributed fragment that waits to start: it grows
-//! by at most a step an interval while the lag is above its target, and falls while it is below. The same controller
-//! refuses calls at the node itself (the twin) or before they are ordered (deterministic execution): an input that is not
-//! in the log has no deterministic meaning.
+//! The paper's system aborts an increasing share of the slow node's local transactions, and settles at 70 %; it gives
+//! no rule. Here the refused share follows the lag, the age of the oldest distributed fragment that waits to start:
+//! it grows by at most a step an interval while the lag is above its target, and falls while it is below. The same
+//! controller refuses calls at the node itself (the twin) or before they are ordered (deterministic execution): an
+//! input that is not in the log has no deterministic meaning.
 
 use std::collections::VecDeque;
 

@@ -1,11 +1,11 @@
 //! The deterministic cluster: sequencers, a lock thread for each node, workers, pushed remote reads.
 //!
-//! Every node orders the calls of its clients in epochs; the global order is (epoch, node, index), and each participant
-//! gets the whole input. A node starts an epoch when the batches of all nodes are there. One thread of a node requests
-//! all locks of an input before any of the next one, so there are no deadlocks, and it releases them. Workers execute
-//! ready inputs: a participant reads its rows, pushes them to the others, and runs the whole procedure when all rows are
-//! there. There is no commit protocol: these procedures never abort. *VLDB 2014*, sections 2 and 3.1.1; *Calvin*, SIGMOD
-//! 2012.
+//! Every node orders the calls of its clients in epochs; the global order is (epoch, node, index), and each
+//! participant gets the whole input. A node starts an epoch when the batches of all nodes are there. One thread of a
+//! node requests all locks of an input before any of the next one, so there are no deadlocks, and it releases them.
+//! Workers execute ready inputs: a participant reads its rows, pushes them to the others, and runs the whole
+//! procedure when all rows are there. There is no commit protocol: these procedures never abort. *VLDB 2014*,
+//! sections 2 and 3.1.1; *Calvin*, SIGMOD 2012.
 //!
 //! Dependent transactions ([`sequence`]): a reconnaissance reads the index, and the input is ordered with the keys that
 //! it found; if the index has changed when the input has its locks, all participants drop it, and its home begins with

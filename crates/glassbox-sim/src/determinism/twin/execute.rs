@@ -39,7 +39,7 @@ impl TwinCluster<'_> {
             let (_, work) = node.intake.remove(part)?;
             return self.begin_work(at, work, 0);
         }
-        let Some((came, work)) = self.next_work(at) else { return None };
+        let (came, work) = self.next_work(at)?;
         self.begin_work(at, work, came)
     }
 

@@ -1,7 +1,7 @@
 //! The twin's lock table: exclusive locks with a queue for each row.
 //!
-//! The first transaction of a queue holds the lock. A waiting one has an edge to the transaction in front of it, which is
-//! as good as edges to all: that one waits for the next, down to the holder.
+//! The first transaction of a queue holds the lock. A waiting one has an edge to the transaction in front of it,
+//! which is as good as edges to all: that one waits for the next, down to the holder.
 
 use std::collections::{HashMap, VecDeque};
 

@@ -6,12 +6,12 @@
 //! Participants release their locks at *commit*, the home at the last *committed*. *VLDB 2014*, section 3.1.2.
 //!
 //! A local deadlock is found when a transaction begins to wait. For the distributed ones machine 0 has the waits-for
-//! graph: each wait sends it an edge, and each grant another message ([`deadlock`]). Machine 0 is a node of the cluster,
-//! so the edges need the time of its workers.
+//! graph: each wait sends it an edge, and each grant another message ([`deadlock`]). Machine 0 is a node of the
+//! cluster, so the edges need the time of its workers.
 //!
-//! Admission ([`execute`]): a worker has up to 100 transactions, and a node on which 40 wait for locks begins no new work.
-//! The published code applies the second rule to the parts of other nodes' transactions too: then the other half of a
-//! transaction that holds locks elsewhere is never begun, a deadlock that no waits-for graph shows.
+//! Admission ([`execute`]): a worker has up to 100 transactions, and a node on which 40 wait for locks begins no new
+//! work. The published code applies the second rule to the parts of other nodes' transactions too: then the other
+//! half of a transaction that holds locks elsewhere is never begun, a deadlock that no waits-for graph shows.
 
 mod deadlock;
 mod execute;
