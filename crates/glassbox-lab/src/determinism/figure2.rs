@@ -98,7 +98,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (FIGURE, "idle time with distributed deadlocks, more than without"),
             "sharply more",
             idle(),
-            (3.0, 60.0),
+            (10.0, 60.0),
             "points",
         )
         .map(|it| it.because(RARE)),

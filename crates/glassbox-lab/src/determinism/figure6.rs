@@ -146,7 +146,8 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             alike(10.0),
             (0.9, 1.1),
             "times",
-        ),
+        )
+        .map(|it| it.because(ALIKE)),
         claim(
             (DISTRIBUTED, "loss without distributed transactions over that with, volatility 100"),
             "1",
