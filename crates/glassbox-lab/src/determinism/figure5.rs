@@ -214,6 +214,6 @@ const CLIFF: &str = "All nodes fall once the transactions that wait for the slow
                      seconds in the model, and the clients' calls go on at the same rate.";
 const REFUSES: &str =
     "The share follows from the slow node's speed and the offered load (95 % of what a node executes).";
-const BACKLOG: &str = "The twin falls below the slow node's speed: calls arrive there faster than it executes them, so a \
-                       part of a distributed transaction waits in an ever longer queue, and the other nodes' \
+const BACKLOG: &str = "The twin falls below the slow node's speed: calls arrive there faster than it executes them, so \
+                       a part of a distributed transaction waits in an ever longer queue, and the other nodes' \
                        transactions hold locks and places meanwhile. The paper does not give its load.";
