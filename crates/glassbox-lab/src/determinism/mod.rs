@@ -9,7 +9,7 @@
 //! sentence; the same for fairer variants of the twin, and for throttling before the log, which the paper leaves open.
 //!
 //! Differences: nothing is measured on a machine. The paper gives shares of time, from which the constants are derived;
-//! delays of the network are assumed ([`sensitivity`] varies them). A claim that does not hold is reported as *not
+//! delays of the network are assumed (`sensitivity` varies them). A claim that does not hold is reported as *not
 //! reproduced*, with its number.
 
 mod checks;

@@ -8,11 +8,11 @@
 //! input log is ready ([`glassbox_cluster::Scheduler`]), and production's waits-for graph finds the deadlocks
 //! ([`glassbox_cluster::WaitsFor`]).
 //!
-//! - [`ordered`]: the deterministic node: sequencer epochs, a lock thread, workers, pushed remote reads, no commit
+//! - `ordered`: the deterministic node: sequencer epochs, a lock thread, workers, pushed remote reads, no commit
 //!   protocol;
-//! - [`twin`]: its nondeterministic twin: locks one by one, deadlock detection, two-phase commit, admission;
-//! - [`workload`]: the microbenchmark and a model of TPC-C;
-//! - [`settings`]: everything that can be chosen, with the constants and their origin.
+//! - `twin`: its nondeterministic twin: locks one by one, deadlock detection, two-phase commit, admission;
+//! - `workload`: the microbenchmark and a model of TPC-C;
+//! - `settings`: everything that can be chosen, with the constants and their origin.
 //!
 //! Invariants, asserted in every run: conflicting transactions execute in the order of the log; every input ends once;
 //! there is progress. A run depends on its settings and its seed alone.
