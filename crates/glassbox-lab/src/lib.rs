@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod charm;
 pub mod claim;
 pub mod count;
+pub mod determinism;
 pub mod figures;
 pub mod format;
 pub mod in_process;

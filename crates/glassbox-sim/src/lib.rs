@@ -8,6 +8,7 @@ pub mod check;
 pub mod cluster;
 #[allow(missing_docs)]
 pub mod damage;
+pub mod determinism;
 #[allow(missing_docs)]
 pub mod dice;
 #[allow(missing_docs)]

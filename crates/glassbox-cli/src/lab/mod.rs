@@ -3,6 +3,7 @@
 mod calibrate;
 mod charm;
 mod child;
+mod determinism;
 mod limits;
 mod looking_glass;
 mod low_overhead;
@@ -15,7 +16,7 @@ use clap::{Args, Subcommand};
 use crate::exit::Verdict;
 use child::CountArguments;
 
-/// Run experiments: limits, the Looking Glass, low overhead concurrency control, Charm, scaling
+/// Run experiments: limits, the Looking Glass, low overhead concurrency control, Charm, determinism, scaling
 #[derive(Args)]
 #[command(arg_required_else_help = true)]
 pub struct LabArguments {
@@ -27,6 +28,7 @@ pub struct LabArguments {
 enum Experiment {
     Calibrate(calibrate::CalibrateArguments),
     Charm(charm::CharmArguments),
+    Determinism(determinism::DeterminismArguments),
     Limits(limits::LimitsArguments),
     LookingGlass(looking_glass::LookingGlassArguments),
     LowOverhead(low_overhead::LowOverheadArguments),
@@ -50,6 +52,7 @@ pub fn run(arguments: &LabArguments) -> anyhow::Result<Verdict> {
     match &arguments.experiment {
         Experiment::Calibrate(arguments) => calibrate::run(arguments),
         Experiment::Charm(arguments) => charm::run(arguments),
+        Experiment::Determinism(arguments) => determinism::run(arguments),
         Experiment::Limits(arguments) => limits::run(arguments),
         Experiment::LookingGlass(arguments) => looking_glass::run(arguments),
         Experiment::LowOverhead(arguments) => low_overhead::run(arguments),

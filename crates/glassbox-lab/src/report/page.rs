@@ -6,7 +6,7 @@ use crate::figures::{BarRow, Bars, Colour, bars};
 use crate::format;
 use crate::points::{Point, Points, ResultLine};
 use crate::section::{Figure, Section, Table};
-use crate::{calibrate, charm, in_process, looking_glass, low_overhead, real, scaling};
+use crate::{calibrate, charm, determinism, in_process, looking_glass, low_overhead, real, scaling};
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -50,6 +50,7 @@ fn section(at: usize, first: &ResultLine, run: &[&ResultLine]) -> Section {
         "looking-glass" => looking_glass::section(&points),
         "low-overhead" => low_overhead::section(&points),
         charm::EXPERIMENT => charm::section(&points),
+        determinism::EXPERIMENT => determinism::section(&points),
         calibrate::EXPERIMENT => calibrate::tables::section(&points),
         real::EXPERIMENT => real::tables::real(&points),
         real::PREDICTED => real::tables::predicted(&points),

@@ -1,0 +1,75 @@
+//! `glassbox lab determinism`: deterministic execution against two-phase locking, simulated.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use glassbox_lab::determinism::{self, EXPERIMENT, EvaluationPlan, put_claims, section, simulate, tables, unexplained};
+use glassbox_lab::points;
+use serde_json::json;
+
+use super::report::{self, DIRECTORY};
+use super::shared::{Bar, Group, of_report, put_all};
+use crate::exit::{self, Verdict};
+use crate::results::report_to;
+
+/// Compare deterministic execution with two-phase locking
+///
+/// Figures 1 to 8 and Table 1 of "An Evaluation of the Advantages and Disadvantages of Deterministic Database
+/// Systems" (VLDB 2014), in virtual time, by a model of nodes with several cores; the same seed gives the same
+/// numbers everywhere. Each claim of the paper and each goal has a verdict. Writes a page and its numbers to the
+/// directory of results. Fails if a claim does not hold for which no reason is known.
+#[derive(Args)]
+pub struct DeterminismArguments {
+    /// Simulate less: fewer points, each for a shorter time
+    #[arg(long)]
+    quick: bool,
+    /// Directory of the page and the results: determinism.html, determinism.jsonl
+    #[arg(long, value_name = "DIR", default_value = DIRECTORY)]
+    results: PathBuf,
+    /// Also write the results as JSON lines to this file; -: to standard output, with the report on standard error
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Seed of all runs
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(..1 << 32))]
+    seed: u64,
+}
+
+/// Does what the arguments say.
+pub fn run(arguments: &DeterminismArguments) -> anyhow::Result<Verdict> {
+    exit::handle_interrupts()?;
+    let mut out = report_to(arguments.json.as_deref());
+    let DeterminismArguments { quick, results, json, seed } = arguments;
+    std::fs::create_dir_all(results).with_context(|| format!("cannot create the directory {}", results.display()))?;
+    let plan = EvaluationPlan::new(*quick, *seed);
+    let commit = env!("GLASSBOX_COMMIT");
+    writeln!(out, "Deterministic execution, simulated; {} ms of virtual time\ncommit {commit}", plan.measured_ms)?;
+    let bar = Bar::new();
+    let mut points = simulate(&plan, &bar);
+    bar.0.finish_and_clear();
+    put_claims(&mut points);
+    for table in tables(&points) {
+        writeln!(out, "\n{}", of_report(&table))?;
+    }
+    for sentence in section(&points).notes {
+        writeln!(out, "\n{sentence}")?;
+    }
+    let (claims, wrong) = (determinism::claims(&points), unexplained(&points));
+    for claim in &wrong {
+        let (from, to) = claim.bounds;
+        let (figure, name, here, unit) = (claim.figure, claim.claim, claim.here, claim.unit);
+        writeln!(out, "\nUNEXPLAINED: {figure}, {name}: {here:.2} {unit}, not within {from} to {to}")?;
+    }
+    let held = claims.iter().filter(|claim| claim.holds()).count();
+    writeln!(out, "\n{held} of {} claims and goals hold", claims.len())?;
+    let configuration = json!({ "virtual_ms": plan.measured_ms, "warm_up_ms": plan.warm_up_ms, "seed": plan.seed });
+    let group = Group { experiment: EXPERIMENT, simulated: true, configuration, points };
+    let file = results.join("determinism.jsonl");
+    for to in std::iter::once(&file).chain(json) {
+        put_all(to, std::slice::from_ref(&group))?;
+    }
+    let page = results.join("determinism.html");
+    report::write(&page, "Deterministic execution", &points::read(&file)?)?;
+    writeln!(out, "the page: {}\nits numbers: {}", page.display(), file.display())?;
+    Ok(if wrong.is_empty() { Verdict::Good } else { Verdict::Bad })
+}

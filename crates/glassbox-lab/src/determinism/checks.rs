@@ -1,0 +1,70 @@
+//! All claims of the paper, and the goals, with their verdicts.
+
+use super::{fair, figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, sensitivity};
+use crate::claim::{self, Claim};
+use crate::points::Points;
+use crate::section::Table;
+
+/// Claims of the paper that were simulated.
+fn of_paper(points: &Points) -> Vec<Claim> {
+    let figures = [
+        figure1::claims(points),
+        figure2::claims(points),
+        figure3::claims(points),
+        figure4::claims(points),
+        figure5::claims(points),
+        figure6::claims(points),
+        figure7::claims(points),
+        figure8::claims(points),
+        sensitivity::claims(points),
+    ];
+    figures.into_iter().flatten().flatten().collect()
+}
+
+/// The goals of this project that were simulated.
+fn goals(points: &Points) -> Vec<Claim> {
+    fair::claims(points).into_iter().flatten().collect()
+}
+
+/// All claims and goals that were simulated.
+pub fn claims(points: &Points) -> Vec<Claim> {
+    of_paper(points).into_iter().chain(goals(points)).collect()
+}
+
+/// Adds claims and goals to the results.
+pub fn put(points: &mut Points) {
+    claim::put(&claims(points), points);
+}
+
+/// Claims that do not hold although no reason is known: the run has found something new.
+pub fn unexplained(points: &Points) -> Vec<Claim> {
+    claims(points).into_iter().filter(|claim| !claim.holds() && claim.why.is_none()).collect()
+}
+
+/// A table of verdicts.
+fn table(title: &str, verdicts: (&str, &str), claims: Vec<Claim>) -> Option<Table> {
+    let row = |claim: &Claim| {
+        let mut row = claim.row();
+        if let Some(verdict) = row.last_mut() {
+            *verdict = if claim.holds() { verdicts.0 } else { verdicts.1 }.to_owned();
+        }
+        row
+    };
+    let header = [title, "paper", "here", "asserted", ""].map(str::to_owned).to_vec();
+    (!claims.is_empty()).then(|| Table { header, rows: claims.iter().map(row).collect() })
+}
+
+/// The paper's claims with their verdicts.
+pub(super) fn paper_table(points: &Points) -> Option<Table> {
+    table("the paper's claims, simulated", ("reproduced", "NOT REPRODUCED"), of_paper(points))
+}
+
+/// The goals with their verdicts.
+pub(super) fn goals_table(points: &Points) -> Option<Table> {
+    table("the goals, simulated", ("met", "NOT MET"), goals(points))
+}
+
+/// The reasons of claims that do not hold.
+pub(super) fn sentences(points: &Points) -> Vec<String> {
+    claims(points).iter().filter(|claim| !claim.holds()).filter_map(Claim::sentence).collect()
+}

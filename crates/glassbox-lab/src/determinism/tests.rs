@@ -1,0 +1,84 @@
+//! The claims have their numbers, runs repeat, and the page shows them.
+
+use std::cell::Cell;
+
+use super::jobs::{EvaluationJob, rate};
+use super::plan::HIGH;
+use super::simulate::run_all;
+use super::systems::{HASH, TWIN, named};
+use super::{EXPERIMENT, EvaluationPlan, claims, figure1, put_claims, simulate, unexplained};
+use crate::claim::CHECKS;
+use crate::measurement::Progress;
+use crate::points::{Points, ResultLine};
+use crate::report::page;
+
+struct Steps(Cell<usize>);
+
+impl Progress for Steps {
+    fn step(&self, done: usize, of: usize, _: &str) {
+        assert!(done <= of);
+        self.0.set(self.0.get().saturating_sub(1));
+    }
+
+    fn interrupted(&self) -> bool {
+        self.0.get() == 0
+    }
+}
+
+/// Enough to draw every figure, too little for its numbers.
+fn tiny() -> EvaluationPlan {
+    EvaluationPlan {
+        warm_up_ms: 20,
+        measured_ms: 20,
+        shares: vec![0, 50],
+        few_shares: vec![0, 50],
+        slow_shares: vec![0, 5],
+        threads: vec![0, 4],
+        slow_warm_up_ms: 100,
+        timeline_ms: 1_500,
+        dependent: vec![0, 100],
+        nodes: vec![1, 8],
+        ..EvaluationPlan::new(true, 1)
+    }
+}
+
+fn line(point: crate::points::Point) -> ResultLine {
+    let configuration = serde_json::json!({"seed": 1});
+    let [experiment, commit, machine] = [EXPERIMENT, "abc", "virtual time"].map(str::to_owned);
+    ResultLine { experiment, point, simulated: true, commit, configuration, machine }
+}
+
+#[test]
+fn every_figure_is_drawn_and_every_claim_has_a_verdict() {
+    let mut points = simulate(&tiny(), &Steps(Cell::new(usize::MAX)));
+    put_claims(&mut points);
+    assert!(points.has(CHECKS) && claims(&points).len() > 40, "{}", claims(&points).len());
+    let page = page("Lab", &points.0.iter().cloned().map(line).collect::<Vec<_>>()).unwrap();
+    let of = |name: &str| page.split("<h3>").find(|part| part.starts_with(name)).map(str::to_owned);
+    let figures = ["1a", "1b", "1c", "1d", "2", "3a", "3b", "4", "5a", "5b", "6a", "6b", "6c", "7", "8"];
+    for name in figures.map(|number| format!("Figure {number}.")).into_iter().chain(["Table 1.".into(), "Goals".into()])
+    {
+        let figure = of(&name).unwrap_or_else(|| panic!("no {name}"));
+        assert!(figure.split("</h3>").next().unwrap().ends_with("(simulated)"), "{name} is not labelled as simulated");
+    }
+}
+
+#[test]
+fn an_interrupted_run_keeps_its_results() {
+    let some = simulate(&tiny(), &Steps(Cell::new(6)));
+    assert!(!some.0.is_empty());
+    assert_eq!((claims(&Points::default()), unexplained(&Points::default())), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn the_variant_with_the_most_throughput_is_shown() {
+    let plan = tiny();
+    let shape = glassbox_sim::determinism::WorkloadShape::short(HIGH);
+    let of = |system: &str| plan.settings(named(system), shape.clone());
+    let mut both = EvaluationJob::new(figure1::SHORT, "both", 0.0, of(HASH));
+    both.variants.push(of(TWIN));
+    let alone = EvaluationJob::new(figure1::SHORT, "alone", 0.0, of(TWIN));
+    let points = run_all(&[both, alone], &Steps(Cell::new(usize::MAX)));
+    let rate = |row| rate(&points, figure1::SHORT, row, 0.0).unwrap();
+    assert_eq!(rate("both"), rate("alone"), "the lock thread limits the other one");
+}

@@ -1,0 +1,88 @@
+//! How fast a node is: its speed, the tail of its service times, its stalls; and what its cores' time is spent on.
+
+use super::events::lognormal;
+use super::settings::{BusyPart, EvaluationSettings, ServiceTimes};
+use crate::dice::Dice;
+
+/// Work of a job: nanoseconds of each [`BusyPart`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct JobCost([u64; BusyPart::ALL.len()]);
+
+impl JobCost {
+    /// Of one part.
+    pub fn of(part: BusyPart, ns: u64) -> Self {
+        Self::default().and(part, ns)
+    }
+
+    /// With more of a part.
+    pub fn and(mut self, part: BusyPart, ns: u64) -> Self {
+        self.0[part as usize] += ns;
+        self
+    }
+
+    fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+/// The pace of one node.
+#[derive(Debug)]
+pub(super) struct NodePace {
+    speed: f64,
+    sigma: f64,
+    stalled_until: u64,
+    /// Nanoseconds spent on each part.
+    busy: [u64; BusyPart::ALL.len()],
+}
+
+impl NodePace {
+    pub fn new(times: &ServiceTimes) -> Self {
+        Self { speed: 1.0, sigma: times.sigma, stalled_until: 0, busy: [0; BusyPart::ALL.len()] }
+    }
+
+    /// The time that a core needs for a job that begins now.
+    pub fn begin(&mut self, cost: JobCost, now: u64, dice: &mut Dice) -> u64 {
+        for (busy, ns) in self.busy.iter_mut().zip(cost.0) {
+            *busy += (ns as f64 / self.speed) as u64;
+        }
+        let tail = if self.sigma > 0.0 { lognormal(self.sigma, dice) } else { 1.0 };
+        (cost.total() as f64 * tail / self.speed) as u64 + self.stalled_until.saturating_sub(now)
+    }
+
+    /// The node has this speed from now on.
+    pub fn slow_down(&mut self, speed: f64) {
+        self.speed = speed;
+    }
+
+    /// The node begins no job before this time.
+    pub fn stall_until(&mut self, until: u64) {
+        self.stalled_until = until;
+    }
+
+    /// What its cores' time was spent on so far.
+    pub fn busy(&self) -> [u64; BusyPart::ALL.len()] {
+        self.busy
+    }
+}
+
+/// The paces of all nodes of a cluster.
+pub(super) fn paces(settings: &EvaluationSettings) -> Vec<NodePace> {
+    (0..settings.nodes).map(|_| NodePace::new(&settings.times)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_or_stalled_node_needs_longer() {
+        let (mut pace, mut dice) = (NodePace::new(&ServiceTimes::default()), Dice(1));
+        let cost = JobCost::of(BusyPart::Useful, 100).and(BusyPart::Locks, 20);
+        assert_eq!(pace.begin(cost, 0, &mut dice), 120);
+        pace.slow_down(0.5);
+        assert_eq!(pace.begin(cost, 0, &mut dice), 240);
+        pace.stall_until(1_000);
+        assert_eq!(pace.begin(cost, 400, &mut dice), 840);
+        assert_eq!(pace.busy(), [500, 100, 0, 0]);
+    }
+}
