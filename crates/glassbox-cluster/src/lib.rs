@@ -35,9 +35,9 @@ pub mod journal {
 
 pub use client::router::{Answered, EndedCalls, Router};
 pub use coordinator::commit::{Coordinator, Ended};
-pub use deterministic::admission::Admission;
 pub use deterministic::executor::Executor;
 pub use deterministic::sequencer::Sequencer;
+pub use deterministic::throttle::Throttle;
 pub use node::member::Member;
 pub use node::role::{MakeShard, Role};
 pub use participant::backup::Backup;

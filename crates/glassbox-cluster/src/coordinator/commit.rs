@@ -226,7 +226,7 @@ impl Coordinator {
         let is_complete = answered && !pending.answers.iter().flatten().any(|it| it.after.is_some_and(undecided));
         // The locks of a deadlock's victim are free at one participant, and should be at the others.
         let is_victim = pending.answers.iter().flatten().any(|answer| answer.end == FragmentEnd::Again);
-        if !is_complete && !(is_victim && matches!(self.me, Address::Client(_))) {
+        if !(is_complete || is_victim && matches!(self.me, Address::Client(_))) {
             return false;
         }
         let mut verdict = Verdict::default();

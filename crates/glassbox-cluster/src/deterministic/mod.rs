@@ -15,10 +15,10 @@
 //! two-phase commit: a participant that fails executes the same inputs again. Participants exchange votes only about
 //! transactions that may abort.
 
-pub(crate) mod admission;
 mod executing;
 pub(crate) mod executor;
 mod running;
 pub(crate) mod sequencer;
 #[cfg(test)]
 mod tests;
+pub(crate) mod throttle;

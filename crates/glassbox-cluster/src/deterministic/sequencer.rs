@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use glassbox::record::Timestamp;
 use glassbox::research::shard::{Failure, KeyRequest, PartitionSet};
 
-use super::admission::Admission;
+use super::throttle::Throttle;
 use crate::participant::replication::ReplicationStream;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
@@ -44,12 +44,12 @@ struct Follower {
     /// Epochs of which it has not executed the inputs that are on it alone: the entry of the stream that each waits
     /// for, and when it was sent. (Others may wait for a partition that is late.)
     unexecuted: VecDeque<(u64, u64, Option<u64>)>,
-    admission: Admission,
+    throttle: Throttle,
 }
 
 impl Follower {
     fn new(primary: Address, sent: Option<u64>) -> Self {
-        Self { primary, sent, checkpoint: 0, unexecuted: VecDeque::new(), admission: Admission::default() }
+        Self { primary, sent, checkpoint: 0, unexecuted: VecDeque::new(), throttle: Throttle::default() }
     }
 
     /// How long it has had inputs on it alone that it has not executed, in microseconds.
@@ -232,7 +232,7 @@ impl Sequencer {
         }
         if let Some(partition) = self.refuses(participants, now_us) {
             self.refused += 1;
-            let failure = Failure::Overloaded { partition, retry_after_us: Admission::RETRY_AFTER_US };
+            let failure = Failure::Overloaded { partition, retry_after_us: Throttle::INTERVAL_US as u32 };
             return out.send(client, Message::Answer { id, outcome: Outcome::Failed(Box::new(failure)) });
         }
         self.now_us = self.now_us.max(now_us);
@@ -254,8 +254,8 @@ impl Sequencer {
         }
         let partition = participants.lowest();
         let follower = &mut self.followers[partition];
-        follower.admission.observe(follower.lag_us(now_us), max_lag_us, now_us);
-        (!follower.admission.admits()).then_some(partition as u8)
+        follower.throttle.observe(follower.lag_us(now_us), max_lag_us, now_us);
+        (!follower.throttle.admits()).then_some(partition as u8)
     }
 
     /// When it has to be called again, in microseconds.

@@ -5,7 +5,7 @@
 //! node settles at 70 % of them refused, and the other nodes are as fast as before. Footnote 5 leaves throttling
 //! before the log to others: here it is, with the same controller.
 
-use glassbox_sim::determinism::{EvaluationSettings, OfferedLoad, RunReport, SlowNode, ThrottleRule, WorkloadShape};
+use glassbox_sim::determinism::{EvaluationSettings, OfferedLoad, RunReport, SlowNode, WorkloadShape};
 
 use super::jobs::{EvaluationJob, THROUGHPUT, rate, value};
 use super::plan::{EvaluationPlan, LOW, share};
@@ -62,7 +62,7 @@ pub(super) fn jobs(plan: &EvaluationPlan) -> Vec<EvaluationJob> {
     for (row, system, throttles) in TIMELINES {
         let slow = SlowNode { from_ms: slow_from_ms(plan.timeline_ms), speed: SPEED };
         let settings = EvaluationSettings {
-            throttle: throttles.then(ThrottleRule::default),
+            max_lag_us: throttles.then_some(5_000),
             warm_up_ms: 0,
             measured_ms: plan.timeline_ms,
             ..settings(plan, system, SHARE, slow)

@@ -35,7 +35,7 @@ mod workload;
 pub use report::{Latencies, RunReport, TxnClass};
 pub use settings::{
     Admission, BusyPart, ConflictRule, DeterministicSettings, EvaluationSettings, OfferedLoad, ProcessModel,
-    ServiceTimes, SlowNode, SystemKind, ThrottleRule, TwinSettings,
+    ServiceTimes, SlowNode, SystemKind, TwinSettings,
 };
 pub use workload::WorkloadShape;
 

@@ -95,8 +95,8 @@ pub struct EvaluationSettings {
     pub times: ServiceTimes,
     /// A node that becomes slow.
     pub slow: Option<SlowNode>,
-    /// Refusal of local calls at a node that lags.
-    pub throttle: Option<ThrottleRule>,
+    /// Local calls are refused at a node that lags by more than this, in microseconds; `None`: none is.
+    pub max_lag_us: Option<u64>,
     /// Virtual time before the measurement.
     pub warm_up_ms: u64,
     /// Virtual time of the measurement.
@@ -118,7 +118,7 @@ impl EvaluationSettings {
             offered: OfferedLoad::Saturating,
             times: ServiceTimes::default(),
             slow: None,
-            throttle: None,
+            max_lag_us: None,
             warm_up_ms: 100,
             measured_ms: 200,
             seed,
@@ -274,23 +274,6 @@ pub struct SlowNode {
     pub from_ms: u64,
     /// The share of its cores that is left.
     pub speed: f64,
-}
-
-/// Where and how a lagging node's local calls are refused.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ThrottleRule {
-    /// The age of the oldest distributed fragment that waits to start, which the controller aims at.
-    pub target_ns: u64,
-    /// The controller's interval.
-    pub interval_ns: u64,
-    /// The most that the refused share changes in an interval.
-    pub step: f64,
-}
-
-impl Default for ThrottleRule {
-    fn default() -> Self {
-        Self { target_ns: 5 * MS, interval_ns: 50 * MS, step: 0.1 }
-    }
 }
 
 /// What a core's time is spent on.

@@ -14,12 +14,12 @@
 mod node;
 mod sequence;
 
-use glassbox_cluster::LogPlace;
+use glassbox_cluster::{LogPlace, Throttle};
 
 use super::checks::{InputCount, RowOrderCheck};
 use super::events::{EventQueue, FifoLinks, exponential};
 use super::report::{RunReport, TxnClass};
-use super::settings::{BusyPart, DeterministicSettings, EvaluationSettings, MS};
+use super::settings::{BusyPart, DeterministicSettings, EvaluationSettings, MS, US};
 use super::workload::{MAX_PARTS, TxnKeys};
 use crate::dice::Dice;
 use node::{LockWork, OrderedNode, WorkerJob};
@@ -192,8 +192,8 @@ impl<'a> Cluster<'a> {
 
     fn schedule_first(&mut self) {
         self.events.after(self.kind.epoch_ns, OrderedEvent::Epoch);
-        if let Some(rule) = self.settings.throttle {
-            self.events.after(rule.interval_ns, OrderedEvent::Observe);
+        if self.settings.max_lag_us.is_some() {
+            self.events.after(Throttle::INTERVAL_US * US, OrderedEvent::Observe);
         }
         if let Some(slow) = self.settings.slow {
             self.events.after(slow.from_ms * MS, OrderedEvent::SlowDown);
@@ -258,7 +258,7 @@ impl<'a> Cluster<'a> {
     }
 
     fn observe(&mut self) {
-        let Some(rule) = self.settings.throttle else { return };
+        let Some(max_lag_us) = self.settings.max_lag_us else { return };
         let now = self.events.now();
         for at in 0..self.nodes.len() {
             let inputs = &self.inputs;
@@ -270,11 +270,11 @@ impl<'a> Cluster<'a> {
             let node = &mut self.nodes[at];
             let lag = node.fragments.lag(now, waits);
             if let Some(throttle) = &mut node.throttle {
-                throttle.observe(lag);
+                throttle.observe(lag / US, max_lag_us, now / US);
             }
         }
         let refused = self.nodes.iter().map(|node| node.refused() as f32).collect();
         self.report.refused.push(refused);
-        self.events.after(rule.interval_ns, OrderedEvent::Observe);
+        self.events.after(Throttle::INTERVAL_US * US, OrderedEvent::Observe);
     }
 }

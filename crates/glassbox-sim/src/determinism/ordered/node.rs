@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use glassbox::procedure::Declared;
 use glassbox::research::shard::{DeclaredKeys, KeyRequest, Touch, WatchedKey};
-use glassbox_cluster::{LogPlace, Scheduler, SchedulerKind};
+use glassbox_cluster::{LogPlace, Scheduler, SchedulerKind, Throttle};
 
 use super::{Cluster, OpenInput, OrderedEvent, SLOT_BITS};
 use crate::determinism::events::uniform;
 use crate::determinism::pace::{JobCost, NodePace, paces};
 use crate::determinism::settings::{BusyPart, DeterministicSettings, EvaluationSettings};
-use crate::determinism::throttle::{Throttle, WaitingFragments};
+use crate::determinism::throttle::WaitingFragments;
 
 /// The table of all rows, for the scheduler.
 const SPACE: u32 = 1;
@@ -80,14 +80,14 @@ impl OrderedNode {
             outstanding: 0,
             arrived: 0.0,
             fragments: WaitingFragments::default(),
-            throttle: settings.throttle.map(Throttle::new),
+            throttle: settings.max_lag_us.map(|_| Throttle::default()),
         };
         paces(settings).into_iter().map(of).collect()
     }
 
     /// The share of local calls that is refused.
     pub fn refused(&self) -> f64 {
-        self.throttle.as_ref().map_or(0.0, Throttle::refused)
+        self.throttle.as_ref().map_or(0.0, Throttle::share)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Admission, and the steps of a transaction: locks, remote reads, the run, two-phase commit.
 
+use glassbox_cluster::Throttle;
+
 use super::locks::{LockAnswer, Released};
 use super::{
     JobEnd, NewWork, OpenTxn, PartId, PartPhase, PartState, SLOT_BITS, TwinCluster, TwinEvent, TwinJob, TwinMessage,
@@ -7,7 +9,6 @@ use super::{
 use crate::determinism::events::uniform;
 use crate::determinism::pace::JobCost;
 use crate::determinism::settings::{Admission, BusyPart, ConflictRule, OfferedLoad, ProcessModel};
-use crate::determinism::throttle::Throttle;
 use crate::determinism::workload::{MAX_PARTS, TxnKeys};
 
 impl TwinCluster<'_> {
@@ -70,7 +71,7 @@ impl TwinCluster<'_> {
             NewWork::Call if !self.accepts => self.admit(at),
             NewWork::Call => {
                 let keys = self.settings.workload.draw(at, self.nodes.len(), &mut self.dice);
-                let refused = self.nodes[at].throttle.as_ref().map_or(0.0, Throttle::refused);
+                let refused = self.nodes[at].throttle.as_ref().map_or(0.0, Throttle::share);
                 if self.settings.offered == OfferedLoad::Saturating {
                     self.take_in(at, NewWork::Call);
                 } else if keys.parts.len() == 1 && refused > 0.0 && uniform(&mut self.dice) < refused {

@@ -19,14 +19,14 @@ mod locks;
 
 use std::collections::VecDeque;
 
-use glassbox_cluster::WaitsFor;
+use glassbox_cluster::{Throttle, WaitsFor};
 
 use super::checks::{InputCount, RowOrderCheck};
 use super::events::{EventQueue, FifoLinks, exponential};
 use super::pace::{NodePace, paces};
 use super::report::{RunReport, TxnClass};
-use super::settings::{Admission, BusyPart, EvaluationSettings, MS, OfferedLoad, ProcessModel, TwinSettings};
-use super::throttle::{Throttle, WaitingFragments};
+use super::settings::{Admission, BusyPart, EvaluationSettings, MS, OfferedLoad, ProcessModel, TwinSettings, US};
+use super::throttle::WaitingFragments;
 use super::workload::{MAX_PARTS, TxnKeys};
 use crate::dice::Dice;
 use locks::RowLocks;
@@ -251,7 +251,7 @@ impl<'a> TwinCluster<'a> {
             active: 0,
             waiting: 0,
             fragments: WaitingFragments::default(),
-            throttle: settings.throttle.map(Throttle::new),
+            throttle: settings.max_lag_us.map(|_| Throttle::default()),
         };
         let start = settings.warm_up_ms * MS;
         let mut check = RowOrderCheck::new(settings.nodes, settings.workload.hot, settings.thorough);
@@ -303,8 +303,8 @@ impl<'a> TwinCluster<'a> {
     }
 
     fn schedule_first(&mut self) {
-        if let Some(rule) = self.settings.throttle {
-            self.events.after(rule.interval_ns, TwinEvent::Observe);
+        if self.settings.max_lag_us.is_some() {
+            self.events.after(Throttle::INTERVAL_US * US, TwinEvent::Observe);
         }
         if let Some(slow) = self.settings.slow {
             self.events.after(slow.from_ms * MS, TwinEvent::SlowDown);
@@ -373,7 +373,7 @@ impl<'a> TwinCluster<'a> {
     }
 
     fn observe(&mut self) {
-        let Some(rule) = self.settings.throttle else { return };
+        let Some(max_lag_us) = self.settings.max_lag_us else { return };
         let now = self.events.now();
         for at in 0..self.nodes.len() {
             let txns = &self.txns;
@@ -385,12 +385,12 @@ impl<'a> TwinCluster<'a> {
             let node = &mut self.nodes[at];
             let lag = node.fragments.lag(now, waits);
             if let Some(throttle) = &mut node.throttle {
-                throttle.observe(lag);
+                throttle.observe(lag / US, max_lag_us, now / US);
             }
         }
-        let refused = self.nodes.iter().map(|node| node.throttle.as_ref().map_or(0.0, Throttle::refused) as f32);
+        let refused = self.nodes.iter().map(|node| node.throttle.as_ref().map_or(0.0, Throttle::share) as f32);
         self.report.refused.push(refused.collect());
-        self.events.after(rule.interval_ns, TwinEvent::Observe);
+        self.events.after(Throttle::INTERVAL_US * US, TwinEvent::Observe);
     }
 
     /// The transaction of a part, unless that try has ended.

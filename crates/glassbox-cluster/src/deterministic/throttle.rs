@@ -1,4 +1,4 @@
-//! Admission: a part of the calls is refused that a slow partition would execute late.
+//! Throttling: a part of the calls is refused that a slow partition would execute late.
 //!
 //! Problem: partitions that take part in distributed transactions wait for each other, so one slow machine slows down
 //! all (VLDB 2014, section 4). The paper's nondeterministic system refuses local calls there until the distributed ones
@@ -8,8 +8,6 @@
 //! The rule: each 50 ms, the refused share grows by a tenth of the relative excess of the lag over its bound, by at most
 //! a tenth of all calls, and falls likewise.
 
-/// How often the share is adjusted, in microseconds.
-const INTERVAL_US: u64 = 50_000;
 /// Intervals that are made up for at once, after a time without calls.
 const MAX_INTERVALS: u64 = 20;
 /// The most by which the share changes in an interval.
@@ -19,20 +17,20 @@ const MAX_SHARE: f64 = 0.95;
 
 /// The calls on one partition that are refused.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Admission {
+pub struct Throttle {
     share: f64,
     adjusted_us: u64,
     /// The part of a call that the share has refused and no call was refused for.
     due: f64,
 }
 
-impl Admission {
-    /// How long a refused call should wait, in microseconds.
-    pub const RETRY_AFTER_US: u32 = INTERVAL_US as u32;
+impl Throttle {
+    /// How often the share is adjusted, and how long a refused call should wait, in microseconds.
+    pub const INTERVAL_US: u64 = 50_000;
 
     /// Notes the lag of the partition, and its bound, in microseconds; neither time goes back.
     pub fn observe(&mut self, lag_us: u64, max_lag_us: u64, now_us: u64) {
-        let intervals = now_us.saturating_sub(self.adjusted_us) / INTERVAL_US;
+        let intervals = now_us.saturating_sub(self.adjusted_us) / Self::INTERVAL_US;
         if intervals == 0 {
             return;
         }
@@ -65,13 +63,13 @@ mod tests {
     #[test]
     fn the_share_finds_what_a_slow_partition_can_do() {
         // It does 1,000 calls a second and is offered 2,500, of which 100 cannot be refused.
-        let (mut admission, mut queue, mut refused, mut last) = (Admission::default(), 0.0_f64, 0, Vec::new());
+        let (mut throttle, mut queue, mut refused, mut last) = (Throttle::default(), 0.0_f64, 0, Vec::new());
         for ms in 1..10_000_u64 {
             let lag_us = (queue * 1_000.0) as u64;
             for call in 0..if ms % 2 == 0 { 2 } else { 3 } {
-                admission.observe(lag_us, 5_000, ms * 1_000);
+                throttle.observe(lag_us, 5_000, ms * 1_000);
                 let is_distributed = ms % 10 == 0 && call == 0;
-                if is_distributed || admission.admits() {
+                if is_distributed || throttle.admits() {
                     queue += 1.0;
                 } else {
                     refused += 1;
@@ -88,19 +86,19 @@ mod tests {
 
     #[test]
     fn a_partition_in_time_refuses_nothing() {
-        let mut admission = Admission::default();
+        let mut throttle = Throttle::default();
         for ms in 0..1_000 {
-            admission.observe(4_999, 5_000, ms * 1_000);
-            assert!(admission.admits());
+            throttle.observe(4_999, 5_000, ms * 1_000);
+            assert!(throttle.admits());
         }
         // Late for a while, and in time again.
-        (1_000..1_600).for_each(|ms| admission.observe(50_000, 5_000, ms * 1_000));
-        assert!(admission.share() > 0.9 && admission.share() <= MAX_SHARE);
-        assert!((0..20).filter(|_| admission.admits()).count() <= 2);
-        (1_600..3_000).for_each(|ms| admission.observe(0, 5_000, ms * 1_000));
-        assert_eq!(admission.share(), 0.0);
+        (1_000..1_600).for_each(|ms| throttle.observe(50_000, 5_000, ms * 1_000));
+        assert!(throttle.share() > 0.9 && throttle.share() <= MAX_SHARE);
+        assert!((0..20).filter(|_| throttle.admits()).count() <= 2);
+        (1_600..3_000).for_each(|ms| throttle.observe(0, 5_000, ms * 1_000));
+        assert_eq!(throttle.share(), 0.0);
         // After a long time without calls.
-        admission.observe(50_000, 5_000, 100_000_000);
-        assert!(admission.share() > 0.9);
+        throttle.observe(50_000, 5_000, 100_000_000);
+        assert!(throttle.share() > 0.9);
     }
 }
