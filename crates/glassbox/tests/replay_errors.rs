@@ -152,8 +152,9 @@ fn refusal(files: &MemoryFiles, catalog: Catalog) -> String {
     message
 }
 
-const REMEDY: &str = "open the database with the program as it was and close it, or make a checkpoint; give changed code a new VERSION, \
-     and let it depend on nothing but its arguments, its transaction's time and random numbers, and rows";
+const REMEDY: &str = "open the database with the program as it was and close it; \
+     give changed code a new VERSION; and let a procedure depend on nothing but its arguments, rows, and its \
+     transaction's time and random numbers";
 
 #[test]
 fn a_changed_procedure_is_named_with_the_remedy() {

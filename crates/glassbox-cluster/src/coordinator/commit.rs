@@ -50,7 +50,7 @@ pub struct Coordinator {
     pub(crate) leaving: Vec<PendingTxn>,
     /// The shared order, if there are several coordinators.
     pub(crate) ordering: Option<Box<Ordering>>,
-    pub(crate) deadlocks: Deadlocks,
+    pub(crate) deadlocks: Deadlocks<PendingTxn>,
 }
 
 /// A coordinator's part in the order of several coordinators.
@@ -90,7 +90,7 @@ impl Coordinator {
     /// The number of undecided transactions.
     pub fn pending(&self) -> usize {
         let collected = self.ordering.as_ref().map_or(0, |ordering| ordering.collected.len());
-        self.pending.len() + collected + self.leaving.len() + self.deadlocks.paused.len()
+        self.pending.len() + collected + self.leaving.len() + self.deadlocks.paused()
     }
 
     /// The number of restarts.
@@ -131,7 +131,7 @@ impl Coordinator {
         );
     }
 
-    pub(crate) fn begin(&mut self, pending: PendingTxn, out: &mut Outbox) {
+    fn begin(&mut self, pending: PendingTxn, out: &mut Outbox) {
         if !self.begins {
             return self.leave(pending, out);
         }
@@ -283,7 +283,29 @@ impl Coordinator {
         pending.answers.fill(None);
         pending.given.clear();
         self.retries += 1;
-        if let Some(pending) = self.pause(pending, now_us) {
+        // A coordinator that orders transactions does not restart them because of each other.
+        let begins = if matches!(self.me, Address::Client(_)) {
+            let (attempts, seed) = (pending.attempts, pending.call.seed ^ self.next);
+            self.deadlocks.pause(pending, attempts, seed, now_us)
+        } else {
+            Some(pending)
+        };
+        if let Some(pending) = begins {
+            self.begin(pending, out);
+        }
+    }
+
+    /// Coordinator 0 has found a deadlock, with one of this coordinator's transactions.
+    pub(crate) fn on_deadlock(&mut self, txn: TxnId, now_us: u64, out: &mut Outbox) {
+        if txn.coordinator == self.me && self.pending.contains_key(&txn.sequence) {
+            self.restart(txn.sequence, PartitionSet::EMPTY, now_us, out);
+        }
+    }
+
+    /// Begins the transactions whose pause is over.
+    pub(crate) fn end_pauses(&mut self, now_us: u64, out: &mut Outbox) {
+        for (until_us, mut pending) in self.deadlocks.rested(now_us) {
+            pending.begun_us = until_us;
             self.begin(pending, out);
         }
     }

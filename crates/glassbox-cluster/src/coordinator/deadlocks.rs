@@ -10,8 +10,6 @@
 
 use glassbox::research::shard::PartitionSet;
 
-use crate::coordinator::commit::{Coordinator, PendingTxn};
-use crate::protocol::address::{Address, TxnId};
 use crate::protocol::message::{Message, Wait, Waiter, WaiterId};
 use crate::protocol::outbox::Outbox;
 use crate::scheme::waits_for::WaitsFor;
@@ -22,74 +20,117 @@ const AT_ONCE: u32 = 6;
 const PAUSE_US: u64 = 1_000;
 const MAX_DOUBLINGS: u32 = 5;
 
-/// What a coordinator knows of deadlocks.
-#[derive(Debug, Default)]
-pub(crate) struct Deadlocks {
+/// What a coordinator knows of deadlocks, and its restarted transactions that pause.
+#[derive(Debug)]
+pub(crate) struct Deadlocks<T> {
     graph: WaitsFor<Waiter, u8>,
     /// The scheme's epoch to which the graph belongs.
     scheme_since: u64,
-    /// Restarted transactions that begin again at this time, in microseconds.
-    pub(crate) paused: Vec<(u64, PendingTxn)>,
+    /// With the time at which each begins again, in microseconds.
+    paused: Vec<(u64, T)>,
 }
 
-impl Deadlocks {
+impl<T> Default for Deadlocks<T> {
+    fn default() -> Self {
+        Self { graph: WaitsFor::default(), scheme_since: 0, paused: Vec::new() }
+    }
+}
+
+impl<T> Deadlocks<T> {
     /// Forgets what partitions reported under another scheme, or before they were replaced.
-    pub(crate) fn forget(&mut self, scheme_since: u64, replaced: PartitionSet) {
+    pub(super) fn forget(&mut self, scheme_since: u64, replaced: PartitionSet) {
         if self.scheme_since != scheme_since {
             (self.graph, self.scheme_since) = (WaitsFor::default(), scheme_since);
         }
         replaced.iter().for_each(|partition| self.graph.remove_partition(partition as u8));
     }
-}
 
-impl Coordinator {
     /// A partition reports that a transaction begins to wait, or does not wait any more.
-    pub(crate) fn note_wait(&mut self, from: Address, wait: &Wait, out: &mut Outbox) {
-        let Some(partition) = from.partition() else { return };
-        let graph = &mut self.deadlocks.graph;
-        graph.set(wait.waiter, partition, &wait.holders);
-        while let Some(cycle) = graph.deadlock(wait.waiter) {
+    pub(crate) fn note_wait(&mut self, partition: u8, wait: &Wait, out: &mut Outbox) {
+        self.graph.set(wait.waiter, partition, &wait.holders);
+        // One wait can close several cycles.
+        while let Some(cycle) = self.graph.deadlock(wait.waiter) {
             let distributed = |waiter: &Waiter| match waiter.id {
                 WaiterId::Distributed(txn) => Some((*waiter, txn)),
                 WaiterId::Local { .. } => None,
             };
             // Its partition has broken a cycle of local ones.
             let Some((victim, txn)) = cycle.iter().filter_map(distributed).max() else { return };
-            graph.remove(victim);
+            self.graph.remove(victim);
             out.send(txn.coordinator, Message::Deadlock(txn));
         }
     }
 
-    /// Coordinator 0 has found a deadlock, with one of this coordinator's transactions.
-    pub(crate) fn on_deadlock(&mut self, txn: TxnId, now_us: u64, out: &mut Outbox) {
-        if txn.coordinator == self.me && self.pending.contains_key(&txn.sequence) {
-            self.restart(txn.sequence, PartitionSet::EMPTY, now_us, out);
-        }
+    /// The number of transactions that pause.
+    pub(super) fn paused(&self) -> usize {
+        self.paused.len()
     }
 
-    /// Keeps a restarted transaction for a while; `None`: it does, else the transaction is to begin at once.
-    pub(crate) fn pause(&mut self, pending: PendingTxn, now_us: u64) -> Option<PendingTxn> {
-        // A coordinator that orders transactions does not restart them because of each other.
-        let Some(earlier) = pending.attempts.checked_sub(AT_ONCE).filter(|_| matches!(self.me, Address::Client(_)))
-        else {
-            return Some(pending);
-        };
+    /// Keeps a restarted transaction for a while; `None`: it does, else the transaction is to begin at once. `seed`
+    /// decides how long.
+    pub(super) fn pause(&mut self, transaction: T, attempts: u32, seed: u64, now_us: u64) -> Option<T> {
+        let Some(earlier) = attempts.checked_sub(AT_ONCE) else { return Some(transaction) };
         let longest_us = PAUSE_US << earlier.min(MAX_DOUBLINGS);
         // Fibonacci hashing.
-        let random = (pending.call.seed ^ self.next).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        self.deadlocks.paused.push((now_us + random % longest_us, pending));
+        let random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        self.paused.push((now_us + random % longest_us, transaction));
         None
     }
 
-    /// Begins the transactions whose pause is over.
-    pub(crate) fn end_pauses(&mut self, now_us: u64, out: &mut Outbox) {
-        if self.deadlocks.paused.is_empty() {
-            return;
-        }
-        let due: Vec<_> = self.deadlocks.paused.extract_if(.., |(until_us, _)| *until_us <= now_us).collect();
-        for (until_us, mut pending) in due {
-            pending.begun_us = until_us;
-            self.begin(pending, out);
-        }
+    /// The transactions whose pause is over, with its end.
+    pub(super) fn rested(&mut self, now_us: u64) -> Vec<(u64, T)> {
+        self.paused.extract_if(.., |(until_us, _)| *until_us <= now_us).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glassbox::record::Timestamp;
+
+    use super::*;
+    use crate::protocol::address::{Address, TxnId};
+    use crate::protocol::outbox::Action;
+
+    fn waiter(now_us: i64, client: u32) -> Waiter {
+        let txn = TxnId { coordinator: Address::Client(client), sequence: 1 };
+        Waiter { now: Timestamp::from_micros(now_us), seed: 0, id: WaiterId::Distributed(txn) }
+    }
+
+    #[test]
+    fn the_youngest_of_each_cycle_is_restarted() {
+        let (mut deadlocks, mut out) = (Deadlocks::<()>::default(), Outbox::default());
+        let [old, middle, young] = [waiter(1, 3), waiter(2, 2), waiter(3, 1)];
+        let local = Waiter {
+            now: Timestamp::from_micros(9),
+            seed: 0,
+            id: WaiterId::Local { client: Address::Client(7), id: 1 },
+        };
+        let wait = |waiter, holders: &[Waiter]| Wait { waiter, holders: holders.to_vec() };
+        deadlocks.note_wait(0, &wait(young, &[local]), &mut out);
+        deadlocks.note_wait(0, &wait(local, &[old]), &mut out);
+        deadlocks.note_wait(1, &wait(middle, &[old]), &mut out);
+        assert!(out.actions.is_empty());
+        // Two cycles at once; of one the youngest is a local transaction, which its partition cannot restart for this.
+        deadlocks.note_wait(2, &wait(old, &[young, middle]), &mut out);
+        let victims: Vec<_> = out.actions.drain(..).collect();
+        let restarted = |client| {
+            let txn = TxnId { coordinator: Address::Client(client), sequence: 1 };
+            Action::Send(Address::Client(client), Message::Deadlock(txn))
+        };
+        assert_eq!(victims, [restarted(1), restarted(2)]);
+        // Replaced partitions report again.
+        deadlocks.forget(0, PartitionSet::all(3));
+        assert!(deadlocks.graph.is_empty());
+    }
+
+    #[test]
+    fn pauses_are_as_long_as_their_seed_says_and_longer_after_more_attempts() {
+        let mut deadlocks = Deadlocks::default();
+        assert_eq!(deadlocks.pause("first", AT_ONCE - 1, 7, 100), Some("first"));
+        (0..100).for_each(|seed| assert_eq!(deadlocks.pause("later", AT_ONCE + 9, seed, 100), None));
+        assert_eq!((deadlocks.paused(), deadlocks.rested(99).len()), (100, 0));
+        let soon = deadlocks.rested(100 + (PAUSE_US << MAX_DOUBLINGS) / 2).len();
+        assert!((30..70).contains(&soon), "{soon} of 100 within half of the time");
+        assert_eq!(deadlocks.rested(u64::MAX).len(), 100 - soon);
     }
 }

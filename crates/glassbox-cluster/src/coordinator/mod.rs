@@ -3,7 +3,7 @@
 
 mod batch;
 pub(crate) mod commit;
-mod deadlocks;
+pub(crate) mod deadlocks;
 mod recovery;
 mod termination;
 mod unacked_decisions;

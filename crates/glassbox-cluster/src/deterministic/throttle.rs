@@ -5,8 +5,8 @@
 //! are in time. A deterministic replica may refuse nothing that is ordered; but what is not ordered yet has no place in
 //! the log, so the sequencer refuses by the same rule.
 //!
-//! The rule: each 50 ms, the refused share grows by a tenth of the relative excess of the lag over its bound, by at most
-//! a tenth of all calls, and falls likewise.
+//! The rule: each 50 ms, the refused share grows by a tenth of the relative excess of the lag over its bound, at most
+//! by a tenth of all calls; and falls likewise.
 
 /// Intervals that are made up for at once, after a time without calls.
 const MAX_INTERVALS: u64 = 20;

@@ -200,7 +200,9 @@ impl Member {
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
             (Role::Coordinator(it), Message::DecisionAcks { received, .. }) => it.acked(from, received),
             (Role::Coordinator(it), Message::SessionOrphaned(session)) => it.inherit(session, out),
-            (Role::Coordinator(it), Message::Waits(wait)) => it.note_wait(from, &wait, out),
+            (Role::Coordinator(it), Message::Waits(wait)) => {
+                from.partition().into_iter().for_each(|partition| it.deadlocks.note_wait(partition, &wait, out));
+            }
             (Role::Coordinator(it), Message::Withdrawn(txn)) => it.withdrawn(from, txn),
             (Role::Coordinator(it), Message::AskTurn { number }) => it.asked_for_turn(from, number, out),
             (Role::Coordinator(it), Message::Turn(turn)) => it.take_turn(*turn, out),

@@ -43,7 +43,7 @@ pub struct Input {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OrderSettings {
-    /// How long an epoch takes, in microseconds; 0, the default: until the log has the one before. In VLDB 2014: 10,000.
+    /// How long an epoch takes, in microseconds; 0, the default: until the log has the one before. The paper's: 10,000.
     pub epoch_us: u32,
     /// How late a partition may be with the inputs that it was sent, in microseconds, before calls on it alone are
     /// refused; 0, the default: no call is refused.

@@ -15,27 +15,27 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use glassbox::research::shard::{Kept, Ran};
+use glassbox::research::shard::{Call, Kept, Ran};
 
 use super::lock_table::{LockTable, Owner};
 use super::restart_backoff::RestartBackoff;
-use super::two_phase::acquire_declared;
+use super::two_phase::{TwoPhase, acquire_declared};
 use crate::participant::store::Store;
 use crate::participant::txn::{DistributedTxn, LocalTxn, Txn};
 use crate::protocol::address::TxnId;
 use crate::protocol::configuration::DeadlockRule;
-use crate::protocol::message::{FragmentEnd, Waiter};
+use crate::protocol::message::{FragmentEnd, Waiter, WaiterId};
 use crate::protocol::outbox::Outbox;
 
 #[derive(Debug)]
 pub(crate) struct Locking {
-    pub(super) locks: LockTable,
+    locks: LockTable,
     /// Active distributed transactions.
-    pub(super) multis: BTreeMap<Owner, Box<DistributedTxn>>,
+    multis: BTreeMap<Owner, Box<DistributedTxn>>,
     /// Their owner numbers, by id.
     owners: BTreeMap<TxnId, Owner>,
     /// Waiting single-partition transactions.
-    pub(super) singles: BTreeMap<Owner, LocalTxn>,
+    singles: BTreeMap<Owner, LocalTxn>,
     /// Transactions to run again: their locks may be free now.
     ready: VecDeque<Owner>,
     next: Owner,
@@ -43,18 +43,16 @@ pub(crate) struct Locking {
     backoff: RestartBackoff,
     /// Whether locks are taken although no distributed transaction is active.
     forced: bool,
-    /// Two-phase locking by this rule.
-    pub(super) rule: Option<DeadlockRule>,
-    /// Waits that were reported to coordinator 0.
-    pub(super) reported: BTreeMap<Owner, Waiter>,
+    /// The rule of two-phase locking.
+    two_phase: Option<TwoPhase>,
 }
 
 impl Locking {
     pub(crate) fn new(forced: bool, rule: Option<DeadlockRule>) -> Self {
         let (multis, owners, singles) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let (locks, ready, backoff) = (LockTable::default(), VecDeque::new(), RestartBackoff::default());
-        let (next, reported) = (0, BTreeMap::new());
-        Self { locks, multis, owners, singles, ready, next, backoff, forced, rule, reported }
+        let two_phase = rule.map(TwoPhase::new);
+        Self { locks, multis, owners, singles, ready, next: 0, backoff, forced, two_phase }
     }
 
     pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Txn, out: &mut Outbox) {
@@ -93,7 +91,7 @@ impl Locking {
     fn run_multi(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
         let multi = self.multis.get_mut(&owner).expect("it is under way");
         let mut watch = self.locks.watch(owner);
-        let has_declared = self.rule.is_none() || acquire_declared(&mut watch, store, &multi.fragment.call);
+        let has_declared = self.two_phase.is_none() || acquire_declared(&mut watch, store, &multi.fragment.call);
         let ran = has_declared && store.run_fragment(multi, Some(&mut watch), out);
         drop(watch);
         if !has_declared {
@@ -114,7 +112,7 @@ impl Locking {
     fn run_single(&mut self, store: &mut Store, owner: Owner, single: LocalTxn, out: &mut Outbox) {
         let mut kept = Kept::default();
         let mut watch = self.locks.watch(owner);
-        let has_declared = self.rule.is_none() || acquire_declared(&mut watch, store, &single.call);
+        let has_declared = self.two_phase.is_none() || acquire_declared(&mut watch, store, &single.call);
         let ran = match has_declared {
             true => store.run_single(&single, Some(&mut kept), Some(&mut watch), out),
             false => Ran::Refused,
@@ -135,15 +133,42 @@ impl Locking {
 
     fn release(&mut self, owner: Owner, out: &mut Outbox) {
         self.ready.retain(|ready| *ready != owner);
-        self.end_wait(owner, out);
-        for free in self.locks.release(owner) {
-            self.end_wait(free, out);
-            self.ready.push_back(free);
+        let free = self.locks.release(owner);
+        if let Some(two_phase) = &mut self.two_phase {
+            free.iter().chain([&owner]).for_each(|owner| two_phase.end_wait(*owner, out));
+        }
+        self.ready.extend(free);
+    }
+
+    /// Decides what becomes of a transaction that has to wait for a lock.
+    fn refused(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
+        if self.two_phase.as_ref().is_none_or(TwoPhase::has_deadlocks) {
+            self.resolve_deadlock(store, owner, out);
+        }
+        let Some(waiter) = self.waiter(owner).filter(|_| self.two_phase.is_some()) else { return };
+        let blockers = self.locks.blockers(owner).to_vec();
+        let holders: Vec<_> = blockers.iter().filter_map(|holder| self.waiter(*holder)).collect();
+        match &mut self.two_phase {
+            Some(two_phase) if two_phase.restarts(waiter, &holders) => self.restart(store, owner, &blockers, out),
+            Some(two_phase) => two_phase.report_wait(owner, waiter, holders, out),
+            None => {}
+        }
+    }
+
+    /// An active or waiting transaction, as others wait for it.
+    fn waiter(&self, owner: Owner) -> Option<Waiter> {
+        let of = |call: &Call, id: WaiterId| Waiter { now: call.now, seed: call.seed, id };
+        match self.multis.get(&owner) {
+            Some(multi) => Some(of(&multi.fragment.call, WaiterId::Distributed(multi.txn()))),
+            None => self.singles.get(&owner).map(|LocalTxn { client, id, call }| {
+                let id = WaiterId::Local { client: *client, id: *id };
+                of(call, id)
+            }),
         }
     }
 
     /// Breaks the cycles that an owner closed when it began to wait.
-    pub(super) fn resolve_deadlock(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
+    fn resolve_deadlock(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
         while let Some(cycle) = self.locks.deadlock(owner) {
             let singles = cycle.iter().filter(|owner| self.singles.contains_key(owner));
             let victim = *singles.max().or(cycle.iter().max()).expect("a cycle has an owner");
@@ -152,7 +177,7 @@ impl Locking {
     }
 
     /// Takes all locks from a transaction, which is to begin again: a single-partition one when the others have ended.
-    pub(super) fn restart(&mut self, store: &mut Store, victim: Owner, others: &[Owner], out: &mut Outbox) {
+    fn restart(&mut self, store: &mut Store, victim: Owner, others: &[Owner], out: &mut Outbox) {
         self.release(victim, out);
         match self.multis.get_mut(&victim) {
             Some(multi) => {

@@ -2,8 +2,8 @@
 //!
 //! *An Evaluation of the Advantages and Disadvantages of Deterministic Database Systems*, VLDB 2014, sections 2 and 3:
 //! transactions lock what they touch in any order, so they can be in a deadlock; participants vote, so that all commit
-//! or none. Nothing is ordered beforehand: clients coordinate their own transactions. It is [`Locking`] with locks
-//! always, and:
+//! or none. Nothing is ordered beforehand: clients coordinate their own transactions. It is [locking](super::locking)
+//! with locks always, and:
 //!
 //! - the locks of keys that a call declares are acquired one by one before it runs, in the order of keys. So it waits
 //!   before it runs, and is not undone. Where the declaration is not complete, other locks follow as the run needs
@@ -16,15 +16,15 @@
 //! A restarted transaction keeps the time of its call, which is its age: at last it is the oldest, and is not restarted
 //! any more. Under `NoWait` no age counts, and pauses of random length keep two transactions from meeting for ever.
 
+use std::collections::BTreeMap;
+
 use glassbox::research::shard::{Call, Watch};
 
 use super::lock_table::Owner;
-use super::locking::Locking;
 use crate::participant::store::Store;
-use crate::participant::txn::LocalTxn;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::DeadlockRule;
-use crate::protocol::message::{Message, Wait, Waiter, WaiterId};
+use crate::protocol::message::{Message, Wait, Waiter};
 use crate::protocol::outbox::Outbox;
 
 /// The collector of all waits.
@@ -35,60 +35,84 @@ const COLLECTOR: Address = Address::Coordinator(0);
 /// A call whose declaration cannot be read fails when it runs.
 pub(super) fn acquire_declared(watch: &mut dyn Watch, store: &Store, call: &Call) -> bool {
     let Ok(declared) = store.shard.declared(call) else { return true };
-    let singles = declared.singles().iter();
     // Ranges are locked in the mode for reading; what is written in them is locked key by key, when it is known.
-    singles.into_iter().all(|it| watch.point(it.space, it.low.clone(), it.touch))
+    declared.singles().iter().all(|it| watch.point(it.space, it.low.clone(), it.touch))
         && declared.ranges().iter().all(|it| watch.range(it.space, it.low.clone(), it.high.clone()))
 }
 
-impl Locking {
-    /// Decides what becomes of a transaction that has to wait for a lock.
-    pub(super) fn refused(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
+/// The rule for transactions that have to wait, and the waits that were reported.
+#[derive(Debug)]
+pub(super) struct TwoPhase {
+    rule: DeadlockRule,
+    reported: BTreeMap<Owner, Waiter>,
+}
+
+impl TwoPhase {
+    pub(super) fn new(rule: DeadlockRule) -> Self {
+        Self { rule, reported: BTreeMap::new() }
+    }
+
+    /// Whether local deadlocks are searched for.
+    pub(super) fn has_deadlocks(&self) -> bool {
+        matches!(self.rule, DeadlockRule::Graph | DeadlockRule::Timeout)
+    }
+
+    /// Whether a transaction is restarted, instead of waiting for these.
+    pub(super) fn restarts(&self, waiter: Waiter, holders: &[Waiter]) -> bool {
         match self.rule {
-            None | Some(DeadlockRule::Timeout) => self.resolve_deadlock(store, owner, out),
-            Some(DeadlockRule::Graph) => {
-                self.resolve_deadlock(store, owner, out);
-                self.report_wait(owner, out);
-            }
-            Some(DeadlockRule::WaitDie) => {
-                let me = self.waiter(owner);
-                let blockers = self.locks.blockers(owner).to_vec();
-                if blockers.iter().any(|blocker| self.waiter(*blocker) < me) {
-                    self.restart(store, owner, &blockers, out);
-                }
-            }
-            Some(DeadlockRule::NoWait) => {
-                let blockers = self.locks.blockers(owner).to_vec();
-                self.restart(store, owner, &blockers, out);
-            }
+            DeadlockRule::Graph | DeadlockRule::Timeout => false,
+            DeadlockRule::WaitDie => holders.iter().any(|holder| *holder < waiter),
+            DeadlockRule::NoWait => true,
         }
     }
 
-    /// An active or waiting transaction, as others wait for it.
-    fn waiter(&self, owner: Owner) -> Option<Waiter> {
-        let of = |call: &Call, id: WaiterId| Waiter { now: call.now, seed: call.seed, id };
-        match self.multis.get(&owner) {
-            Some(multi) => Some(of(&multi.fragment.call, WaiterId::Distributed(multi.txn()))),
-            None => self.singles.get(&owner).map(|single| {
-                let &LocalTxn { client, id, ref call } = single;
-                of(call, WaiterId::Local { client, id })
-            }),
-        }
-    }
-
-    /// Reports a wait, unless it has ended by now.
-    fn report_wait(&mut self, owner: Owner, out: &mut Outbox) {
-        let holders: Vec<_> = self.locks.blockers(owner).iter().filter_map(|holder| self.waiter(*holder)).collect();
-        if let (Some(waiter), false) = (self.waiter(owner), holders.is_empty()) {
+    /// Reports a wait, if the rule needs that.
+    pub(super) fn report_wait(&mut self, owner: Owner, waiter: Waiter, holders: Vec<Waiter>, out: &mut Outbox) {
+        if self.rule == DeadlockRule::Graph && !holders.is_empty() {
             self.reported.insert(owner, waiter);
             out.send(COLLECTOR, Message::Waits(Box::new(Wait { waiter, holders })));
         }
     }
 
-    /// Takes back the report of a wait, if there was one.
+    /// Reports the end of a wait, if its beginning was reported.
     pub(super) fn end_wait(&mut self, owner: Owner, out: &mut Outbox) {
         if let Some(waiter) = self.reported.remove(&owner) {
             out.send(COLLECTOR, Message::Waits(Box::new(Wait { waiter, holders: Vec::new() })));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glassbox::record::Timestamp;
+
+    use super::*;
+    use crate::protocol::message::WaiterId;
+
+    #[test]
+    fn a_transaction_waits_for_younger_ones_or_for_none() {
+        let of = |now_us, seed| {
+            let id = WaiterId::Local { client: Address::Client(1), id: seed };
+            Waiter { now: Timestamp::from_micros(now_us), seed, id }
+        };
+        let (old, me, young) = (of(1, 9), of(2, 5), of(2, 6));
+        let restarts = |rule, holders: &[Waiter]| TwoPhase::new(rule).restarts(me, holders);
+        assert!(!restarts(DeadlockRule::WaitDie, &[young]) && restarts(DeadlockRule::WaitDie, &[young, old]));
+        assert!(restarts(DeadlockRule::NoWait, &[young]));
+        assert!(!restarts(DeadlockRule::Graph, &[old]) && !restarts(DeadlockRule::Timeout, &[old]));
+    }
+
+    #[test]
+    fn only_what_was_reported_ends() {
+        let id = WaiterId::Local { client: Address::Client(1), id: 1 };
+        let waiter = Waiter { now: Timestamp::from_micros(1), seed: 1, id };
+        for (rule, messages) in [(DeadlockRule::Graph, 2), (DeadlockRule::Timeout, 0)] {
+            let (mut two_phase, mut out) = (TwoPhase::new(rule), Outbox::default());
+            two_phase.report_wait(1, waiter, Vec::new(), &mut out);
+            two_phase.report_wait(2, waiter, vec![waiter], &mut out);
+            (1..4).for_each(|owner| two_phase.end_wait(owner, &mut out));
+            (1..4).for_each(|owner| two_phase.end_wait(owner, &mut out));
+            assert_eq!(out.actions.len(), messages, "{rule:?}");
         }
     }
 }

@@ -28,7 +28,6 @@ mod report;
 mod settings;
 #[cfg(test)]
 mod tests;
-mod throttle;
 mod twin;
 mod workload;
 

@@ -1,4 +1,13 @@
-//! How fast a node is: its speed, the tail of its service times, its stalls; and what its cores' time is spent on.
+//! How fast a node is: its speed, the tail of its service times, its stalls; what its cores' time is spent on; and how
+//! late it is.
+//!
+//! A share of the local calls at a node that lags is refused. The paper's system aborts an increasing share of the slow
+//! node's local transactions, and settles at 70 %; it gives no rule. Here production's controller
+//! ([`Throttle`](glassbox_cluster::Throttle)) follows the age of the oldest distributed fragment that waits to start:
+//! it refuses calls at the node itself (the twin) or before they are ordered (deterministic execution): an input that is
+//! not in the log has no deterministic meaning.
+
+use std::collections::VecDeque;
 
 use super::events::lognormal;
 use super::settings::{BusyPart, EvaluationSettings, ServiceTimes};
@@ -65,6 +74,25 @@ impl NodePace {
     }
 }
 
+/// Distributed fragments of a node that may not have started, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct WaitingFragments(VecDeque<(u64, usize, u64)>);
+
+impl WaitingFragments {
+    /// A fragment came now: of the transaction in this slot, with this number.
+    pub fn add(&mut self, now: u64, slot: usize, serial: u64) {
+        self.0.push_back((now, slot, serial));
+    }
+
+    /// The age of the oldest one; `waits` says whether a fragment has not started yet.
+    pub fn lag(&mut self, now: u64, waits: impl Fn(usize, u64) -> bool) -> u64 {
+        while self.0.front().is_some_and(|&(_, slot, serial)| !waits(slot, serial)) {
+            self.0.pop_front();
+        }
+        self.0.front().map_or(0, |(came, ..)| now - came)
+    }
+}
+
 /// The paces of all nodes of a cluster.
 pub(super) fn paces(settings: &EvaluationSettings) -> Vec<NodePace> {
     (0..settings.nodes).map(|_| NodePace::new(&settings.times)).collect()
@@ -84,5 +112,13 @@ mod tests {
         pace.stall_until(1_000);
         assert_eq!(pace.begin(cost, 400, &mut dice), 840);
         assert_eq!(pace.busy(), [500, 100, 0, 0]);
+    }
+
+    #[test]
+    fn the_lag_is_the_age_of_the_oldest_fragment_that_waits() {
+        let mut fragments = WaitingFragments::default();
+        (1..=3).for_each(|serial| fragments.add(serial * 10, 0, serial));
+        assert_eq!(fragments.lag(100, |_, serial| serial > 1), 80);
+        assert_eq!(fragments.lag(100, |_, _| false), 0);
     }
 }

@@ -8,9 +8,8 @@ use glassbox_cluster::{LogPlace, Scheduler, SchedulerKind, Throttle};
 
 use super::{Cluster, OpenInput, OrderedEvent, SLOT_BITS};
 use crate::determinism::events::uniform;
-use crate::determinism::pace::{JobCost, NodePace, paces};
+use crate::determinism::pace::{JobCost, NodePace, WaitingFragments, paces};
 use crate::determinism::settings::{BusyPart, DeterministicSettings, EvaluationSettings};
-use crate::determinism::throttle::WaitingFragments;
 
 /// The table of all rows, for the scheduler.
 const SPACE: u32 = 1;

@@ -23,10 +23,9 @@ use glassbox_cluster::{Throttle, WaitsFor};
 
 use super::checks::{InputCount, RowOrderCheck};
 use super::events::{EventQueue, FifoLinks, exponential};
-use super::pace::{NodePace, paces};
+use super::pace::{NodePace, WaitingFragments, paces};
 use super::report::{RunReport, TxnClass};
 use super::settings::{Admission, BusyPart, EvaluationSettings, MS, OfferedLoad, ProcessModel, TwinSettings, US};
-use super::throttle::WaitingFragments;
 use super::workload::{MAX_PARTS, TxnKeys};
 use crate::dice::Dice;
 use locks::RowLocks;

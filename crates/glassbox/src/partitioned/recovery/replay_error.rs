@@ -58,8 +58,9 @@ pub(crate) enum ReplayError {
 }
 
 /// The remedy where code changed.
-const OPEN_WITH_FORMER: &str = "open the database with the program as it was and close it, or make a checkpoint; give changed code a new VERSION, \
-     and let it depend on nothing but its arguments, its transaction's time and random numbers, and rows";
+const OPEN_WITH_FORMER: &str = "open the database with the program as it was and close it; \
+     give changed code a new VERSION; and let a procedure depend on nothing but its arguments, rows, and its \
+     transaction's time and random numbers";
 
 impl ReplayError {
     /// A procedure that panicked, or was stopped by what it reads.
