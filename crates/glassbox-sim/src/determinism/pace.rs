@@ -4,8 +4,8 @@
 //! A share of the local calls at a node that lags is refused. The paper's system aborts an increasing share of the slow
 //! node's local transactions, and settles at 70 %; it gives no rule. Here production's controller
 //! ([`Throttle`](glassbox_cluster::Throttle)) follows the age of the oldest distributed fragment that waits to start.
-//! It refuses calls at the node (the twin) or before they are ordered (deterministic execution): an input that is not in
-//! the log has no deterministic meaning.
+//! It refuses calls at the node (the twin) or before they are ordered (deterministic execution): an input that is not
+//! in the log has no deterministic meaning.
 
 use std::collections::VecDeque;
 
