@@ -284,11 +284,12 @@ impl Coordinator {
         pending.given.clear();
         self.retries += 1;
         // A coordinator that orders transactions does not restart them because of each other.
-        let begins = if matches!(self.me, Address::Client(_)) {
-            let (attempts, seed) = (pending.attempts, pending.call.seed ^ self.next);
-            self.deadlocks.pause(pending, attempts, seed, now_us)
-        } else {
-            Some(pending)
+        let begins = match self.me {
+            Address::Client(number) if self.begins => {
+                let (attempts, seed) = (pending.attempts, pending.call.seed ^ self.next ^ u64::from(number) << 32);
+                self.deadlocks.pause(pending, attempts, seed, now_us)
+            }
+            _ => Some(pending),
         };
         if let Some(pending) = begins {
             self.begin(pending, out);
@@ -441,7 +442,9 @@ impl Verdict {
     }
 
     pub(crate) fn is_restarted(&self) -> bool {
-        self.refusal.is_none() && (self.again || !self.elsewhere.is_empty())
+        // A victim has released its locks: another participant may have aborted because of what came after.
+        let is_victim = self.again && self.refusal != Some(Outcome::Unknown);
+        is_victim || self.refusal.is_none() && !self.elsewhere.is_empty()
     }
 }
 

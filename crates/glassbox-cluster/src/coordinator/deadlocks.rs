@@ -38,7 +38,7 @@ impl<T> Default for Deadlocks<T> {
 
 impl<T> Deadlocks<T> {
     /// Forgets what partitions reported under another scheme, or before they were replaced.
-    pub(super) fn forget(&mut self, scheme_since: u64, replaced: PartitionSet) {
+    pub(crate) fn forget(&mut self, scheme_since: u64, replaced: PartitionSet) {
         if self.scheme_since != scheme_since {
             (self.graph, self.scheme_since) = (WaitsFor::default(), scheme_since);
         }

@@ -277,8 +277,9 @@ impl Sequencer {
     fn note_sent(&mut self, now_us: u64) {
         let held = self.stream.held();
         for follower in &mut self.followers {
-            let durable = follower.unexecuted.iter_mut().take_while(|(_, sequence, _)| *sequence <= held);
-            durable.filter(|(.., sent)| sent.is_none()).for_each(|(.., sent)| *sent = Some(now_us));
+            let unsent = follower.unexecuted.iter_mut().rev().take_while(|(.., sent)| sent.is_none());
+            let durable = unsent.filter(|(_, sequence, _)| *sequence <= held);
+            durable.for_each(|(.., sent)| *sent = Some(now_us));
         }
     }
 
@@ -368,7 +369,10 @@ impl Sequencer {
     /// A partition has executed the inputs of an epoch that are on it alone.
     fn note_executed_own(&mut self, from: Address, epoch: u64) {
         if let Some(at) = self.follower(from) {
-            self.followers[at].unexecuted.retain(|(other, ..)| *other != epoch);
+            let unexecuted = &mut self.followers[at].unexecuted;
+            if let Ok(at) = unexecuted.binary_search_by_key(&epoch, |(epoch, ..)| *epoch) {
+                unexecuted.remove(at);
+            }
         }
     }
 
@@ -389,6 +393,7 @@ impl Sequencer {
     fn truncate(&mut self, from: Address, epoch: u64) {
         let Some(partition) = self.follower(from) else { return };
         self.followers[partition].checkpoint = epoch;
+        self.followers[partition].unexecuted.retain(|(other, ..)| *other > epoch);
         let followers = &self.followers;
         let needs = |epoch: u64, input: &Input| input.participants.iter().any(|at| followers[at].checkpoint < epoch);
         self.log.retain(|it| it.inputs.iter().any(|input| needs(it.epoch, input)));

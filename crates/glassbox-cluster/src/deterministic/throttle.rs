@@ -6,9 +6,9 @@
 //! the log, so the sequencer refuses by the same rule.
 //!
 //! The rule: each 50 ms, the refused share grows by a tenth of the relative excess of the lag over its bound, at most
-//! by a tenth of all calls; and falls likewise.
+//! by a tenth of all calls; it falls likewise, after a time without calls by as many steps.
 
-/// Intervals that are made up for at once, after a time without calls.
+/// Intervals by which the share falls at once, after a time without calls.
 const MAX_INTERVALS: u64 = 20;
 /// The most by which the share changes in an interval.
 const STEP: f64 = 0.1;
@@ -36,7 +36,9 @@ impl Throttle {
         }
         self.adjusted_us = now_us;
         let excess = (lag_us as f64 - max_lag_us as f64) / max_lag_us.max(1) as f64;
-        let change = (STEP * excess).clamp(-STEP, STEP) * intervals.min(MAX_INTERVALS) as f64;
+        let change = (STEP * excess).clamp(-STEP, STEP);
+        // After a time without calls, one lag says nothing about that time; but nothing was late then.
+        let change = if change < 0.0 { change * intervals.min(MAX_INTERVALS) as f64 } else { change };
         self.share = (self.share + change).clamp(0.0, MAX_SHARE);
     }
 
@@ -97,8 +99,12 @@ mod tests {
         assert!((0..20).filter(|_| throttle.admits()).count() <= 2);
         (1_600..3_000).for_each(|ms| throttle.observe(0, 5_000, ms * 1_000));
         assert_eq!(throttle.share(), 0.0);
-        // After a long time without calls.
+        // After a long time without calls the share grows by one step, and falls by many.
         throttle.observe(50_000, 5_000, 100_000_000);
-        assert!(throttle.share() > 0.9);
+        assert!((throttle.share() - STEP).abs() < 1e-9);
+        (1..9).for_each(|at| throttle.observe(50_000, 5_000, 100_000_000 + at * Throttle::INTERVAL_US));
+        assert!(throttle.share() > 0.8);
+        throttle.observe(0, 5_000, 200_000_000);
+        assert_eq!(throttle.share(), 0.0);
     }
 }

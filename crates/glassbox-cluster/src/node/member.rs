@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use glassbox::research::shard::{Shard, Stamp};
+use glassbox::research::shard::{PartitionSet, Shard, Stamp};
 use glassbox::{Error, Procedure};
 
 use crate::coordinator::commit::{Coordinator, Ended};
@@ -85,6 +85,7 @@ impl Member {
         // Its sequence numbers are higher than its predecessor's.
         let session = Session::new(me, since.saturating_sub(1));
         let mut coordinator = Coordinator::new(session, configuration.primaries());
+        coordinator.deadlocks.forget(configuration.scheme_since, PartitionSet::EMPTY);
         coordinator.set_active(!configuration.scheme.clients_coordinate(), out);
         coordinator.begin_order(configuration.coordinators.len());
         if since > 1 {

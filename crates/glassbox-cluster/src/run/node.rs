@@ -229,7 +229,7 @@ impl Node {
         if let Some(journal) = &mut self.journal {
             if let Some(sequence) = journal.held() {
                 let packet = Packet { epoch: member.epoch(), message: Message::Ack { sequence } };
-                member.handle(self.me, packet, 0, out);
+                member.handle(self.me, packet, now_us(), out);
                 did = true;
             }
             let rows = member.shard().or(self.no_rows.as_mut());

@@ -171,7 +171,10 @@ impl Locking {
     fn resolve_deadlock(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
         while let Some(cycle) = self.locks.deadlock(owner) {
             let singles = cycle.iter().filter(|owner| self.singles.contains_key(owner));
-            let victim = *singles.max().or(cycle.iter().max()).expect("a cycle has an owner");
+            // By age, with two-phase locking: a restarted one arrives as the last.
+            let by_age = |owner: &&Owner| self.two_phase.as_ref().and_then(|_| self.waiter(**owner));
+            let distributed = cycle.iter().max_by_key(|owner| (by_age(owner), **owner));
+            let victim = *singles.max().or(distributed).expect("a cycle has an owner");
             self.restart(store, victim, &cycle, out);
         }
     }

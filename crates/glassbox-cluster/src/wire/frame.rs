@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let mut golden = b"GBX\xC1\x07\x00\x04\x00".to_vec();
+        let mut golden = b"GBX\xC1\x08\x00\x04\x00".to_vec();
         golden.extend([7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0]);
         let checksum = crc32c::crc32c_append(crc32c::crc32c(&golden), b"payload");
         golden.extend(checksum.to_le_bytes());
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(decode(&frame(&OF), &small), Err(BadFrame::TooLarge { bytes: 7, payload_bytes_max: 6 }));
         assert_eq!(decode(b"GET / HTTP/1.1", &OF), Err(BadFrame::NoFrame));
         let mut newer = frame(&OF);
-        newer[4] = 8;
-        assert_eq!(decode(&newer, &OF), Err(BadFrame::Version { found: 8 }));
+        newer[4] = 9;
+        assert_eq!(decode(&newer, &OF), Err(BadFrame::Version { found: 9 }));
     }
 }

@@ -157,7 +157,8 @@ impl<W: Workload> Client<W> {
     }
 
     pub(super) fn restart_timed_out(&mut self, patience_us: u64, now_ns: u64, out: &mut Outbox) {
-        if self.away {
+        // As a real client does.
+        if self.away || !self.router.coordinates() {
             return;
         }
         // Different timeouts, so that two clients that block each other do not restart at the same time for ever.

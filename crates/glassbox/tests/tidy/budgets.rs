@@ -12,7 +12,7 @@ const MAX_FUNCTION_LINES: usize = 70;
 const MIN_FILE_LINES: usize = 60;
 
 /// Short files that stand by themselves, and why.
-const SHORT_FILES: [(&str, &str); 21] = [
+const SHORT_FILES: [(&str, &str); 20] = [
     ("crates/glassbox/src/partitioned/shard/remote_read.rs", "data that tables and shards both know, below both"),
     ("crates/glassbox/src/database/bulk_load.rs", "a public type with a life of its own: begun, finished or dropped"),
     (
@@ -27,10 +27,6 @@ const SHORT_FILES: [(&str, &str); 21] = [
     ("crates/glassbox/src/io/memory/dice.rs", "the generator that every random test draws from"),
     ("crates/glassbox/src/log/lsn.rs", "a type with a biography, known to everything that is logged"),
     ("crates/glassbox/src/partitioned/partition.rs", "what the holder of a token may access, with its `unsafe`"),
-    (
-        "crates/glassbox/src/partitioned/log_records/record_buffer.rs",
-        "a buffer for log records of both kinds, with its `unsafe`",
-    ),
     ("crates/glassbox/src/io/cores.rs", "what the operating system is asked about cores, by two modules above"),
     ("crates/glassbox/src/record/sound.rs", "the promise that stored bytes need no check, with its `unsafe`"),
     (

@@ -7,10 +7,22 @@ pub(crate) struct RecordBuffer {
     len: usize,
 }
 
+/// A longer buffer is given back when its record is done with.
+const KEPT_BYTES: usize = 1 << 20;
+
 impl RecordBuffer {
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         self.len = 0;
+        if self.bytes.len() > KEPT_BYTES {
+            self.shrink();
+        }
+    }
+
+    /// Gives back the memory of an unusually large record.
+    #[cold]
+    fn shrink(&mut self) {
+        self.bytes = Vec::new();
     }
 
     #[inline(always)]
