@@ -38,7 +38,9 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
 
 #[test]
 fn with_journals_nothing_is_lost_when_all_processes_are_killed() {
-    for (scheme, coordinators, replicas) in [("speculation", "1", "2"), ("locking", "2", "1"), ("auto", "1", "2")] {
+    for (scheme, coordinators, replicas) in
+        [("speculation", "1", "2"), ("locking", "2", "1"), ("auto", "1", "2"), ("two-phase", "1", "2")]
+    {
         let dir = tempfile::tempdir().unwrap();
         let kept = crate::common::text(dir.path());
         let cluster = ["cluster", "--scheme", scheme, "--coordinators", coordinators, "--replicas", replicas];
@@ -76,6 +78,30 @@ fn a_deterministic_cluster_is_right_and_continues_from_its_log() {
     assert!(ran.status != Some(0) && ran.err.contains("give --replicas 1 --coordinators 1"), "{}", ran.err);
     let ran = run(&["cluster", "--scheme", "vll", "--incidents", "1", "micro"]);
     assert!(ran.status != Some(0) && ran.err.contains("--dir"), "{}", ran.err);
+}
+
+/// Ten rows for each acknowledged call, also where their keys depend on rows that change.
+#[test]
+fn hot_rows_are_incremented_once_for_each_call() {
+    let contention = ["contention", "--rows", "2000", "--hot", "3", "--several", "30", "--dependent", "30"];
+    let contention = [&contention[..], &["--relists", "10", "--seconds", "0.6", "--clients", "4"]].concat();
+    for scheme in ["two-phase", "two-phase-timeout", "two-phase-wait-die", "two-phase-no-wait", "occ"] {
+        let ran = run_well(&[&["cluster", "--scheme", scheme, "--replicas", "1"], &contention[..]].concat());
+        for words in ["increments: ", "none is lost", "dependent", "relist", "hot rows, 3 of each partition"] {
+            assert!(ran.out.contains(words), "no `{words}` under {scheme} in {}", ran.out);
+        }
+    }
+    for (scheme, epoch_us) in [("serial", "0"), ("deterministic-locks", "2000"), ("vll", "0")] {
+        let dir = tempfile::tempdir().unwrap();
+        // No partition is a minute late.
+        let cluster = ["cluster", "--scheme", scheme, "--epoch-us", epoch_us, "--max-lag-us", "60000000"];
+        let cluster = [&cluster[..], &["--dir", crate::common::text(dir.path())]].concat();
+        let ran = run_well(&[&cluster[..], &contention].concat());
+        assert!(ran.out.contains("increments: ") && ran.out.contains("none is lost"), "{scheme}: {}", ran.out);
+        assert!(!ran.out.contains("refused because"), "{scheme}: {}", ran.out);
+    }
+    let ran = run(&["cluster", "contention", "--participants", "3"]);
+    assert!(ran.status != Some(0) && ran.err.contains("3 of 2 partitions are impossible"), "{}", ran.err);
 }
 
 #[test]

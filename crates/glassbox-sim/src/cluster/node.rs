@@ -25,6 +25,8 @@ pub(super) struct Node<W: Workload> {
     pub(super) life: u64,
     /// A factor for the duration of its work.
     pub(super) slow: u64,
+    /// By how many microseconds its clock is fast.
+    pub(super) fast_us: u64,
     /// When it is to do what is due, if that is scheduled.
     pub(super) tick_us: Option<u64>,
     /// The total duration of its work.
@@ -38,7 +40,18 @@ pub(super) struct Node<W: Workload> {
 impl<W: Workload> Node<W> {
     pub(super) fn new(machine: Machine<W>, life: u64) -> Self {
         let (inbox, tally) = (VecDeque::new(), Tally::default());
-        Self { machine, inbox, busy: false, life, slow: 1, tick_us: None, worked_ns: 0, locked_ns: 0, tally }
+        Self {
+            machine,
+            inbox,
+            busy: false,
+            life,
+            slow: 1,
+            fast_us: 0,
+            tick_us: None,
+            worked_ns: 0,
+            locked_ns: 0,
+            tally,
+        }
     }
 
     /// Receives a message: after all others, or after those of coordinators.
@@ -59,9 +72,9 @@ impl<W: Workload> Node<W> {
 
     /// Takes the next step; whether there was one.
     pub(super) fn work(&mut self, now_ns: u64, out: &mut Outbox) -> bool {
-        let arrived = self.inbox.pop_front();
+        let (arrived, clock_us) = (self.inbox.pop_front(), now_ns / 1_000 + self.fast_us);
         match (&mut self.machine, arrived) {
-            (Machine::Member(member), Some((from, Some(packet)))) => member.handle(from, packet, now_ns / 1_000, out),
+            (Machine::Member(member), Some((from, Some(packet)))) => member.handle(from, packet, clock_us, out),
             (Machine::Member(member), Some((from, None))) => member.on_client_disconnected(from, out),
             (Machine::Client(client), Some((from, packet))) => client.handle(from, packet, now_ns, out),
             (Machine::Member(member), None) => return member.proceed(out),

@@ -38,6 +38,8 @@ pub struct Settings<W = Load> {
     pub switches: u32,
     /// The interval of a watcher whose proposals the operator follows; 0: none.
     pub advice_us: u64,
+    /// The most by which a member's clock is ahead of another's; a restarted one has another clock.
+    pub clock_skew_us: u64,
     /// How a sequencer orders inputs.
     pub order: OrderSettings,
     /// A bug to inject, which must be detected.
@@ -142,6 +144,7 @@ impl<W> Settings<W> {
             outages: 0,
             switches: 0,
             advice_us: 0,
+            clock_skew_us: 0,
             order: OrderSettings::default(),
             bug: None,
             coordinators_first: false,

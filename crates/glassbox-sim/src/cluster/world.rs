@@ -372,7 +372,11 @@ impl<W: Workload> World<W> {
         self.lives += 1;
         // A new party finds out by itself which others are absent.
         self.broken.retain(|(at, _)| *at != address);
-        self.nodes.insert(address, Node::new(machine, self.lives));
+        let mut node = Node::new(machine, self.lives);
+        if self.settings.clock_skew_us > 0 && address.is_member() {
+            node.fast_us = Dice(self.settings.seed ^ self.lives << 32).below(self.settings.clock_skew_us);
+        }
+        self.nodes.insert(address, node);
     }
 }
 
@@ -435,8 +439,8 @@ impl<W: Workload> World<W> {
         let next_us = member.next_tick_us().filter(|next_us| node.tick_us != Some(*next_us));
         if let Some(next_us) = next_us {
             node.tick_us = Some(next_us);
-            let life = node.life;
-            self.schedule((next_us * 1_000).max(self.now_ns), Event::Tick { at, life });
+            let (life, at_us) = (node.life, next_us.saturating_sub(node.fast_us));
+            self.schedule((at_us * 1_000).max(self.now_ns), Event::Tick { at, life });
         }
     }
 
@@ -445,7 +449,7 @@ impl<W: Workload> World<W> {
         let Some(node) = self.nodes.get_mut(&at).filter(|node| node.life == life) else { return };
         node.tick_us = None;
         let (Machine::Member(member), mut out) = (&mut node.machine, Outbox::default()) else { return };
-        member.tick(now_ns / 1_000, &mut out);
+        member.tick(now_ns / 1_000 + node.fast_us, &mut out);
         self.carry_out(at, now_ns, out);
         self.schedule_tick(at);
     }

@@ -53,6 +53,7 @@ fn nothing_is_lost_and_nothing_is_executed_twice() {
             incidents: dice.below(4) as u32,
             outages: [0, 1, 2][dice.place(3)],
             partings: [0, 0, 2][dice.place(3)],
+            clock_skew_us: [0, 50_000][dice.place(2)],
             ..any(seed)
         };
         let mut world = World::new(settings);

@@ -14,6 +14,7 @@ fn failing(rule: DeadlockRule, seed: u64) -> Settings {
     settings.switches = [0, 0, 0, 3][dice.place(4)];
     settings.partings = [0, 0, 4][dice.place(3)];
     settings.coordinators = 1 + [0, 0, 1][dice.place(3)];
+    settings.clock_skew_us = [0, 50_000][dice.place(2)];
     (settings.journals, settings.outages) = [(false, 0), (true, dice.below(3) as u32)][dice.place(2)];
     settings
 }
