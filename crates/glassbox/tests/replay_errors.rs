@@ -127,6 +127,24 @@ fn a_procedure_that_makes_other_changes_is_named() {
     }
 }
 
+/// Without digests, nothing is noticed, and nothing is paid for.
+#[test]
+fn without_digests_other_changes_are_made_silently() {
+    procedure!(PutOther { id: u64 }, tx, this => tx.insert(&Item { id: this.id * 100, filler: filler(this.id) }));
+    let files = MemoryFiles::default();
+    let catalog = || Catalog::new().table::<Item>();
+    let open = |files: &MemoryFiles, catalog| {
+        let config = Config::default().with_partitions(1).with_log(LogKind::Commands).with_command_digests(false);
+        let files: Arc<dyn Files> = Arc::new(files.clone());
+        Database::open_files(files, Box::new(ManualClock::default()), config.with_log_threads(false), catalog)
+    };
+    let db = open(&files, catalog().procedure::<Put>()).unwrap();
+    (1..=3).for_each(|id| db.call(&Put { id }).unwrap());
+    let db = open(&files.after_kill(), catalog().procedure::<PutOther>()).unwrap();
+    let has = |id: u64| db.transaction(|tx| Ok(tx.get::<Item>(&id)?.is_some())).unwrap();
+    assert!(has(100) && has(300) && !has(1));
+}
+
 /// A procedure that depends on something else than its arguments.
 #[test]
 fn a_procedure_that_is_not_deterministic_is_named() {

@@ -60,6 +60,10 @@ fn check_classic(config: &Config) -> Result<(), Error> {
         let why = "the classic engine logs changes of pages, never calls; it must be the default, values";
         return refused("log", "commands", why);
     }
+    if !config.command_digests {
+        let why = "the classic engine logs changes of pages, never calls; it must be the default, true";
+        return refused("command_digests", "false", why);
+    }
     if config.partitions != 1 && config.partitions != default.partitions {
         let why = format!("the classic engine has none; it must be 1 or the default, {}", default.partitions);
         return refused("partitions", config.partitions, &why);

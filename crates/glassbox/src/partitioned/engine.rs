@@ -42,6 +42,8 @@ pub(crate) struct Engine {
     /// `None` with [`Durability::None`].
     pub(crate) log: Option<Log>,
     pub(crate) log_kind: LogKind,
+    /// Whether the record of a call has a digest of its changes.
+    digests: bool,
     pub(crate) clock: Box<dyn Clock>,
     procedures: ProcedureNumbers,
     health: Health,
@@ -73,7 +75,7 @@ impl Engine {
         clock: Box<dyn Clock>,
         procedures: &[(TypeId, u16)],
     ) -> Result<Self, LogError> {
-        let (log_kind, cores) = (config.log, Cores::new(config));
+        let (log_kind, digests, cores) = (config.log, config.command_digests, Cores::new(config));
         if let Some(log) = &log {
             for cell in &mut cells {
                 cell.scratch_mut().appender = Some(log.appender()?);
@@ -82,7 +84,7 @@ impl Engine {
         let (procedures, health, misdeclared) =
             (ProcedureNumbers::new(procedures), Health::default(), AtomicU64::new(0));
         let known_usage = Mutex::default();
-        Ok(Self { cells, log, log_kind, clock, procedures, health, cores, misdeclared, known_usage })
+        Ok(Self { cells, log, log_kind, digests, clock, procedures, health, cores, misdeclared, known_usage })
     }
 
     /// All partitions.
@@ -348,14 +350,12 @@ impl Engine {
         if let Err(closed) = self.check() {
             return end(Ending::Failed(closed));
         }
-        let is_logged = self.log.is_some();
-        let log_command = is_logged && !keep.values;
-        if is_logged {
+        let log_command = self.log.is_some() && !keep.values;
+        let collected = Keep { values: keep.values || log_command && self.digests, ..keep };
+        if collected.values {
             hold.scratch.record.push(&[VALUES]);
         }
-        // A command's record has the digest of the changes.
-        let collecting = Keep { values: is_logged, ..keep };
-        let mut transaction = PartitionedTransaction::new(hold, &*self.clock, collecting);
+        let mut transaction = PartitionedTransaction::new(hold, &*self.clock, collected);
         let ended = run_once(&mut transaction, origin, |running| {
             let returned = run(running);
             running.outcome(returned)?;

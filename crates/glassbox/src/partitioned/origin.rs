@@ -3,9 +3,9 @@
 
 use super::transaction::PartitionedTransaction;
 use crate::config::LogKind;
-use crate::partitioned::log_records::command::{CommandHead, write_command};
+use crate::partitioned::log_records::command::{CommandHead, digest_of_changes, write_command};
 use crate::procedure::{KeySet, Procedure};
-use crate::record::{Timestamp, digest_of_many};
+use crate::record::Timestamp;
 
 /// What the engine has to know of a transaction besides its body.
 pub(super) trait Origin {
@@ -15,7 +15,7 @@ pub(super) trait Origin {
     fn declare(&self, set: &mut impl KeySet);
     /// Whether the changes that are collected while it runs are its record, for this kind of log.
     fn values(&self, log: Option<LogKind>) -> bool;
-    /// Replaces the changes that were collected while it ran by the record of the call, with their digest.
+    /// Writes the record of the call, in place of the changes, if they were collected while it ran; with their digest.
     fn write_command(&self, transaction: &mut PartitionedTransaction<'_>);
 }
 
@@ -43,8 +43,9 @@ impl<P: Procedure> Origin for ProcedureCall<'_, P> {
     #[inline(always)]
     fn write_command(&self, transaction: &mut PartitionedTransaction<'_>) {
         let now = transaction.now.unwrap_or(Timestamp::from_micros(0));
+        let collected = transaction.changes.values;
         let record = &mut transaction.changes.scratch.record;
-        let digest = Some(digest_of_many(record.as_slice()));
+        let digest = collected.then(|| digest_of_changes(record.as_slice()));
         let head = CommandHead { procedure: self.number, now, seed: transaction.seed, digest };
         write_command(head, self.procedure, record);
     }

@@ -8,11 +8,10 @@ use super::run::{Cause, run_once};
 use super::shard::ShardProcedure;
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::io::Clock;
-use crate::partitioned::log_records::command::CommandHead;
+use crate::partitioned::log_records::command::{CommandHead, digest_of_changes};
 use crate::partitioned::log_records::values::VALUES;
 use crate::partitioned::recovery::replay_error::ReplayError;
 use crate::procedure::{AbortReason, PartitionSet, Partitions, Procedure, Stop};
-use crate::record::digest_of_many;
 
 /// Which partitions a call needs, of so many; `None`: any may be needed.
 type PartitionsOfCall = fn(&[u8], usize) -> Result<Option<PartitionSet>, ReplayError>;
@@ -71,7 +70,7 @@ fn run<P: Procedure>(
         running.outcome(returned)
     });
     let record = &mut transaction.changes.scratch.record;
-    let is_same = head.digest.is_none_or(|logged| logged == digest_of_many(record.as_slice()));
+    let is_same = head.digest.is_none_or(|logged| logged == digest_of_changes(record.as_slice()));
     record.clear();
     let differs = |what: String| ReplayError::ProcedureDiffers { procedure: P::NAME, version: P::VERSION, what };
     match ended.map_err(|failed| failed.cause) {

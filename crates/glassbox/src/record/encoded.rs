@@ -59,19 +59,6 @@ pub(crate) fn digest(before: u64, bytes: &[u8]) -> u64 {
     bytes.chunks(8).fold(mix(before ^ bytes.len() as u64), |sum, chunk| mix(sum ^ word(chunk)))
 }
 
-/// A digest of bytes, of hundreds mostly: four chains of multiplications go on at the same time.
-pub(crate) fn digest_of_many(bytes: &[u8]) -> u64 {
-    let (blocks, rest) = bytes.as_chunks::<32>();
-    let mut chains = [0, 1, 2, 3];
-    for block in blocks {
-        let (words, _) = block.as_chunks::<8>();
-        for (chain, word) in chains.iter_mut().zip(words) {
-            *chain = mix(*chain ^ u64::from_le_bytes(*word));
-        }
-    }
-    digest(chains.into_iter().fold(bytes.len() as u64, |sum, chain| mix(sum ^ chain)), rest)
-}
-
 /// The multiplier, of some ten thousand tried, with the fewest collisions of keys that are small numbers side by side.
 const SPREAD: u64 = 0xb827_a3f3_82e8_fc91;
 
@@ -287,26 +274,4 @@ encoded_for! {
     49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64 65 66 67 68 69 70 71 72 73 74 75 76 77 78 79 80
     81 82 83 84 85 86 87 88 89 90 91 92 93 94 95 96 97 98 99 100 101 102 103 104 105 106 107 108
     109 110 111 112 113 114 115 116 117 118 119 120 121 122 123 124 125 126 127 128
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_bit_and_the_length_count_in_a_digest() {
-        let mut seen = std::collections::BTreeSet::new();
-        let bytes: Vec<u8> = (0..100).collect();
-        for len in 0..bytes.len() {
-            assert!(seen.insert(digest_of_many(&bytes[..len])), "{len} bytes");
-            assert!(seen.insert(digest_of_many(&vec![0; len + 200])), "{len} zeros");
-        }
-        for bit in 0..bytes.len() * 8 {
-            let mut other = bytes.clone();
-            other[bit / 8] ^= 1 << (bit % 8);
-            assert!(seen.insert(digest_of_many(&other)), "bit {bit}");
-        }
-        let swapped: Vec<u8> = bytes[32..64].iter().chain(&bytes[..32]).chain(&bytes[64..]).copied().collect();
-        assert!(seen.insert(digest_of_many(&swapped)), "two blocks change places");
-    }
 }

@@ -23,7 +23,7 @@ pub use bytes::Bytes;
 pub use column::{BadColumn, Column, KeyColumn};
 pub use decimal::{Decimal, DecimalError};
 pub use encoded::{EncodedFor, EncodedKey, KeyWidth, KeyWriter};
-pub(crate) use encoded::{digest, digest_of_many, mix};
+pub(crate) use encoded::{digest, mix};
 pub use key::Key;
 pub use row::{Access, BadRow, Index, IndexVisitor, OrderedRecord, Record, TableId};
 pub use schema::{ColumnSchema, ColumnType, IndexSchema, TableSchema};

@@ -8,11 +8,12 @@
 //! The number of the procedure stands for its name and version, as the manifest says. Replaying runs the same code on
 //! the same data with the same time and random numbers, so it makes the same changes. Unless the procedure is not
 //! deterministic, or its code has changed: so the record has a digest of the changes, of what the value log would have
-//! been, and a replay that makes other ones fails. Records of earlier code, of kind 2, have none.
+//! been, and a replay that makes other ones fails. Records of kind 2 have none: those of earlier code, and of databases
+//! that are [configured](crate::Config::command_digests) so.
 
 use crate::partitioned::log_records::arguments::{BadArguments, encode};
 use crate::partitioned::log_records::record_buffer::RecordBuffer;
-use crate::partitioned::log_records::values::COMMAND;
+use crate::partitioned::log_records::values::{COMMAND, COMMAND_WITHOUT_DIGEST};
 use crate::procedure::Procedure;
 use crate::record::Timestamp;
 
@@ -46,17 +47,22 @@ impl CommandHead {
     }
 }
 
+/// The digest of changes, as a log of values has them: their length, and their CRC-32C.
+pub(crate) fn digest_of_changes(record: &[u8]) -> u64 {
+    (record.len() as u64) << 32 | u64::from(crc32c::crc32c(record))
+}
+
 /// Writes the record of a call.
 #[inline(always)]
 pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &mut RecordBuffer) {
     record.clear();
     let mut bytes = [0; HEAD_WIDTH];
-    bytes[0] = COMMAND;
+    bytes[0] = if head.digest.is_some() { COMMAND } else { COMMAND_WITHOUT_DIGEST };
     bytes[1..3].copy_from_slice(&head.procedure.to_le_bytes());
     bytes[3..11].copy_from_slice(&head.now.micros().to_le_bytes());
     bytes[11..19].copy_from_slice(&head.seed.to_le_bytes());
-    bytes[19..].copy_from_slice(&head.digest.expect("a new record has one").to_le_bytes());
-    record.push(&bytes);
+    bytes[19..].copy_from_slice(&head.digest.unwrap_or_default().to_le_bytes());
+    record.push(if head.digest.is_some() { &bytes } else { &bytes[..19] });
     let mut room = 256;
     loop {
         match encode(call, record.space(room)) {

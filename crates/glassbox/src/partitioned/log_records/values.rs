@@ -26,7 +26,7 @@ use crate::record::{BadColumn, BadRow, EncodedKey, Key, Record, TableSchema};
 pub(crate) const VALUES: u8 = 1;
 /// First byte of a record of a procedure call.
 pub(crate) const COMMAND: u8 = 3;
-/// A call without the digest of its changes, as earlier code wrote it.
+/// A call without the digest of its changes.
 pub(crate) const COMMAND_WITHOUT_DIGEST: u8 = 2;
 
 pub(crate) const INSERT: u8 = 1;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::executed::TableUsage;
 use crate::io::ManualClock;
+use crate::partitioned::log_records::command::digest_of_changes;
 use crate::partitioned::log_records::values::UPDATE;
 use crate::partitioned::recovery::replay::*;
 use crate::partitioned::shard::Lookup;
@@ -155,7 +156,7 @@ fn only_a_call_with_a_digest_is_compared() {
         let call = [&[kind][..], &[0; 18], digest].concat();
         replay(&context, |push| push(Lsn(1), &call)).map_err(|failed| failed.error)
     };
-    let of_nothing = crate::record::digest_of_many(&[VALUES]).to_le_bytes();
+    let of_nothing = digest_of_changes(&[VALUES]).to_le_bytes();
     assert!(replayed(COMMAND_WITHOUT_DIGEST, &[]).is_ok());
     assert!(replayed(COMMAND, &of_nothing).is_ok());
     let differs = replayed(COMMAND, &[7; 8]).map(drop);
