@@ -37,6 +37,7 @@ fn measure(cells: &[(&str, &str, f64)]) -> Points {
 /// Tables 1, 3 and 7, Figures 2a and 3. One test, because there is one modelled processor.
 #[test]
 fn two_stages_take_disk_time_out_of_lock_time() {
+    let _alone = crate::PROCESSORS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let of_sessions = |x| [(SESSIONS, LOCKING, x), (SESSIONS, HYBRID, x)];
     let of_computation = |x| [(COMPUTATION, LOCKING, x), (COMPUTATION, "TSTE", x)];
     let cells = [

@@ -1,12 +1,14 @@
 //! The claims have their numbers, runs repeat, and the page shows them.
 
 use std::cell::Cell;
+use std::sync::{MutexGuard, PoisonError};
 
 use super::jobs::{EvaluationJob, rate};
 use super::plan::HIGH;
 use super::simulate::run_all;
 use super::systems::{HASH, TWIN, named};
 use super::{EXPERIMENT, EvaluationPlan, claims, figure1, put_claims, simulate, unexplained};
+use crate::PROCESSORS;
 use crate::claim::CHECKS;
 use crate::measurement::Progress;
 use crate::points::{Points, ResultLine};
@@ -23,6 +25,10 @@ impl Progress for Steps {
     fn interrupted(&self) -> bool {
         self.0.get() == 0
     }
+}
+
+fn busy() -> MutexGuard<'static, ()> {
+    PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Enough to draw every figure, too little for its numbers.
@@ -50,6 +56,7 @@ fn line(point: crate::points::Point) -> ResultLine {
 
 #[test]
 fn every_figure_is_drawn_and_every_claim_has_a_verdict() {
+    let _busy = busy();
     let mut points = simulate(&tiny(), &Steps(Cell::new(usize::MAX)));
     put_claims(&mut points);
     assert!(points.has(CHECKS) && claims(&points).len() > 40, "{}", claims(&points).len());
@@ -65,6 +72,7 @@ fn every_figure_is_drawn_and_every_claim_has_a_verdict() {
 
 #[test]
 fn an_interrupted_run_keeps_its_results() {
+    let _busy = busy();
     let some = simulate(&tiny(), &Steps(Cell::new(6)));
     assert!(!some.0.is_empty());
     assert_eq!((claims(&Points::default()), unexplained(&Points::default())), (Vec::new(), Vec::new()));
@@ -72,7 +80,7 @@ fn an_interrupted_run_keeps_its_results() {
 
 #[test]
 fn the_variant_with_the_most_throughput_is_shown() {
-    let plan = tiny();
+    let (_busy, plan) = (busy(), tiny());
     let shape = glassbox_sim::determinism::WorkloadShape::short(HIGH);
     let of = |system: &str| plan.settings(named(system), shape.clone());
     let mut both = EvaluationJob::new(figure1::SHORT, "both", 0.0, of(HASH));
