@@ -328,7 +328,7 @@ pub struct Config {
     pub log: LogKind,
     /// Whether a log of commands has a digest of each call's changes. Then a replay that makes other changes, because
     /// the code has changed or is not deterministic, fails and names the procedure; without, it changes rows silently.
-    /// A digest costs about a quarter of the instructions of a short call. Default: yes.
+    /// Digests cost a tenth of the throughput of short calls, as a log of values does. Default: yes.
     #[serde(default = "yes")]
     pub command_digests: bool,
     /// Maximum outstanding tickets of each thread that submits calls, at least 1; at the maximum,
