@@ -1,12 +1,54 @@
 //! What all measurements share: progress that a caller can follow and interrupt, and repeated measurements as a few
 //! numbers.
 
+use std::num::NonZero;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
 /// Follows a measurement, and may end it.
 pub trait Progress {
     /// Step `done` of `of` starts.
     fn step(&self, done: usize, of: usize, what: &str);
     /// Whether to stop early, with the results so far.
     fn interrupted(&self) -> bool;
+}
+
+/// Runs jobs on all cores, in any order; their results in the order of the jobs, and `None` for those that an
+/// interrupt left out. `name` says what a job is.
+pub(crate) fn run_on_all_cores<J: Sync, R: Send>(
+    jobs: &[J],
+    run: impl Fn(&J) -> R + Sync,
+    name: impl Fn(&J) -> String,
+    watch: &dyn Progress,
+) -> Vec<Option<R>> {
+    let mut results: Vec<Option<R>> = jobs.iter().map(|_| None).collect();
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(jobs.len());
+    watch.step(0, jobs.len(), "simulated runs");
+    thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..workers {
+            let (sender, run, next, stop) = (sender.clone(), &run, &next, &stop);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(job) = jobs.get(at) else { break };
+                    // The receiver is gone only if the scope ends by a panic.
+                    let _ = sender.send((at, run(job)));
+                }
+            });
+        }
+        drop(sender);
+        for (done, (at, result)) in receiver.into_iter().enumerate() {
+            watch.step(done + 1, jobs.len(), &name(&jobs[at]));
+            results[at] = Some(result);
+            if watch.interrupted() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    results
 }
 
 /// A median with its quartiles and extremes.

@@ -104,6 +104,8 @@ impl Config {
             ("--replicas", self.replicas.to_string()),
             ("--coordinators", self.coordinators.to_string()),
         ];
+        // Shares are of one million.
+        let percent = |share: u64| (share as f64 / 1e4).to_string();
         match &self.workload {
             Workload::Tpcc { scale: Scale { warehouses, items, customers, orders }, .. } => options.extend([
                 ("workload", "tpcc".to_owned()),
@@ -113,7 +115,6 @@ impl Config {
             Workload::Contention {
                 load: Contention { rows, hot, several, participants, work_us, dependent, relists },
             } => {
-                let percent = |share: u64| (share as f64 / 1e4).to_string();
                 options.extend([
                     ("workload", "contention".to_owned()),
                     ("--rows", rows.to_string()),
@@ -126,8 +127,6 @@ impl Config {
                 ]);
             }
             Workload::Micro { clients, load: MicroLoad { several, conflicts, aborts, two_rounds } } => {
-                // Shares are of one million.
-                let percent = |share: u64| (share as f64 / 1e4).to_string();
                 options.extend([
                     ("workload", "micro".to_owned()),
                     ("--several", percent(*several)),

@@ -106,8 +106,6 @@ pub struct Sequencer {
     order: OrderSettings,
     /// When the open epoch is sealed, if epochs take a fixed time.
     seal_at_us: Option<u64>,
-    /// Calls that were refused because a partition is late.
-    refused: u64,
 }
 
 impl Sequencer {
@@ -127,18 +125,12 @@ impl Sequencer {
             now_us: 0,
             order: OrderSettings::default(),
             seal_at_us: None,
-            refused: 0,
         }
     }
 
     /// Sets how it orders inputs.
     pub(crate) fn set_order(&mut self, order: OrderSettings) {
         self.order = order;
-    }
-
-    /// The number of calls that were refused because a partition is late.
-    pub fn refused(&self) -> u64 {
-        self.refused
     }
 
     /// A sequencer that continues a log: the entries of its journal, and the sequence number of the last one.
@@ -231,7 +223,6 @@ impl Sequencer {
             return out.send(client, Message::Answer { id, outcome });
         }
         if let Some(partition) = self.refuses(participants, now_us) {
-            self.refused += 1;
             let failure = Failure::Overloaded { partition, retry_after_us: Throttle::INTERVAL_US as u32 };
             return out.send(client, Message::Answer { id, outcome: Outcome::Failed(Box::new(failure)) });
         }

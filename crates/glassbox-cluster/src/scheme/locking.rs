@@ -145,13 +145,17 @@ impl Locking {
         if self.two_phase.as_ref().is_none_or(TwoPhase::has_deadlocks) {
             self.resolve_deadlock(store, owner, out);
         }
-        let Some(waiter) = self.waiter(owner).filter(|_| self.two_phase.is_some()) else { return };
+        if self.two_phase.is_none() {
+            return;
+        }
+        let waiter = self.waiter(owner).expect("it is under way");
         let blockers = self.locks.blockers(owner).to_vec();
         let holders: Vec<_> = blockers.iter().filter_map(|holder| self.waiter(*holder)).collect();
-        match &mut self.two_phase {
-            Some(two_phase) if two_phase.restarts(waiter, &holders) => self.restart(store, owner, &blockers, out),
-            Some(two_phase) => two_phase.report_wait(owner, waiter, holders, out),
-            None => {}
+        let Some(two_phase) = &mut self.two_phase else { return };
+        if two_phase.restarts(waiter, &holders) {
+            self.restart(store, owner, &blockers, out);
+        } else {
+            two_phase.report_wait(owner, waiter, holders, out);
         }
     }
 

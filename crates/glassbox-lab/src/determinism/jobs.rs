@@ -2,6 +2,7 @@
 
 use glassbox_sim::determinism::{BusyPart, EvaluationSettings, RunReport, evaluate};
 
+use crate::measurement::{Progress, run_on_all_cores};
 use crate::points::Points;
 
 /// Transactions that finished, per second of virtual time, of all nodes.
@@ -81,4 +82,17 @@ pub(super) fn places(points: &Points, figure: &str, row: &str) -> Vec<f64> {
     let mut places: Vec<f64> = of_row.map(|point| point.x).collect();
     places.sort_by(f64::total_cmp);
     places
+}
+
+/// Runs some jobs, on all cores; on an interrupt, the results so far.
+pub(super) fn run_all(jobs: &[EvaluationJob], watch: &dyn Progress) -> Points {
+    let name = |EvaluationJob { figure, row, x, .. }: &EvaluationJob| format!("{figure}, {row} at {x}");
+    let reports = run_on_all_cores(jobs, EvaluationJob::run, name, watch);
+    let mut points = Points::default();
+    for (job, report) in jobs.iter().zip(&reports) {
+        if let Some(report) = report {
+            job.put(report, &mut points);
+        }
+    }
+    points
 }

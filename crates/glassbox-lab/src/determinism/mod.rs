@@ -27,7 +27,6 @@ mod plan;
 mod plot;
 mod section;
 mod sensitivity;
-mod simulate;
 mod systems;
 mod table1;
 #[cfg(test)]
@@ -36,7 +35,32 @@ mod tests;
 pub use checks::{claims, put as put_claims, unexplained};
 pub use plan::EvaluationPlan;
 pub use section::{section, tables};
-pub use simulate::simulate;
+
+use self::jobs::{EvaluationJob, run_all};
+use crate::measurement::Progress;
+use crate::points::Points;
 
 /// The experiment's name in results.
 pub const EXPERIMENT: &str = "determinism";
+
+/// Every point; the long runs first.
+fn all_jobs(plan: &EvaluationPlan) -> Vec<EvaluationJob> {
+    let mut jobs = figure5::jobs(plan);
+    jobs.extend(figure8::jobs(plan));
+    jobs.extend(figure1::jobs(plan));
+    jobs.extend(figure2::jobs(plan));
+    jobs.extend(figure3::jobs(plan));
+    jobs.extend(figure4::jobs(plan));
+    jobs.extend(figure6::jobs(plan));
+    jobs.extend(figure7::jobs(plan));
+    jobs.extend(fair::jobs(plan));
+    jobs.extend(sensitivity::jobs(plan));
+    jobs
+}
+
+/// Runs all points of all figures in virtual time; on an interrupt, the results so far.
+///
+/// A run depends on its settings and its seed alone, so results are the same on every machine.
+pub fn simulate(plan: &EvaluationPlan, watch: &dyn Progress) -> Points {
+    run_all(&all_jobs(plan), watch)
+}

@@ -3,9 +3,8 @@
 use std::cell::Cell;
 use std::sync::{MutexGuard, PoisonError};
 
-use super::jobs::{EvaluationJob, rate};
+use super::jobs::{EvaluationJob, rate, run_all};
 use super::plan::HIGH;
-use super::simulate::run_all;
 use super::systems::{HASH, TWIN, named};
 use super::{EXPERIMENT, EvaluationPlan, claims, figure1, put_claims, simulate, unexplained};
 use crate::PROCESSORS;

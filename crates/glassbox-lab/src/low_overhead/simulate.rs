@@ -2,11 +2,6 @@
 //!
 //! A run depends on its settings and its seed alone, so runs are concurrent, and results are the same on every machine.
 
-use std::num::NonZero;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
-use std::thread;
-
 use glassbox_cluster::Address;
 use glassbox_sim::cluster::{Settings, Workload, World};
 
@@ -14,7 +9,7 @@ use super::plan::SimulationPlan;
 use super::series::{COORDINATOR_BUSY, PARTITION_BUSY, RETRIES, Series, THROUGHPUT};
 use super::tpcc::{LOCKS, SEVERAL, TpccPoint};
 use super::{auto, coordinators, figure4, figure5, figure6, figure7, figure10, table1, tpcc};
-use crate::measurement::{Progress, Spread};
+use crate::measurement::{Progress, Spread, run_on_all_cores};
 use crate::points::{Point, Points};
 
 /// The multiple of the warm-up under the advisor, which has to choose a scheme first.
@@ -127,34 +122,11 @@ fn jobs(plan: &SimulationPlan) -> Vec<SimulationJob> {
 /// Runs everything; on an interrupt, the results so far.
 pub fn simulate(plan: &SimulationPlan, watch: &dyn Progress) -> Points {
     let jobs = jobs(plan);
-    let mut outcomes: Vec<Option<Vec<RunOutcome>>> = jobs.iter().map(|_| None).collect();
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(jobs.len());
-    watch.step(0, jobs.len(), "simulated runs");
-    thread::scope(|scope| {
-        let (sender, receiver) = mpsc::channel();
-        for _ in 0..workers {
-            let (sender, jobs, next, stop) = (sender.clone(), &jobs, &next, &stop);
-            scope.spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = jobs.get(at) else { break };
-                    let runs = (plan.seed..plan.seed + plan.runs).map(|seed| job.run(plan, seed)).collect();
-                    // The receiver is gone only if the scope ends by a panic.
-                    let _ = sender.send((at, runs));
-                }
-            });
-        }
-        drop(sender);
-        for (done, (at, runs)) in receiver.into_iter().enumerate() {
-            let SimulationJob { figure, row, x, .. } = &jobs[at];
-            watch.step(done + 1, jobs.len(), &format!("{figure}, {row} at {x}"));
-            outcomes[at] = Some(runs);
-            if watch.interrupted() {
-                stop.store(true, Ordering::Relaxed);
-            }
-        }
-    });
+    let run = |job: &SimulationJob| -> Vec<_> {
+        (plan.seed..plan.seed + plan.runs).map(|seed| job.run(plan, seed)).collect()
+    };
+    let name = |SimulationJob { figure, row, x, .. }: &SimulationJob| format!("{figure}, {row} at {x}");
+    let outcomes = run_on_all_cores(&jobs, run, name, watch);
     let mut points = Points::default();
     if !watch.interrupted() {
         auto::simulate(plan, &mut points);

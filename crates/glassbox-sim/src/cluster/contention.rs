@@ -129,19 +129,13 @@ impl ContentionClient {
             (true, 4) => &[3, 3, 2, 2],
             (true, _) => &[5, 5],
         };
-        let first = self.dice.below(self.partitions.into()) as u8;
-        // Different homes, of which every pair is as likely.
-        let step = if several { 1 + self.dice.below(u64::from(self.partitions) - 1) as u8 } else { 1 };
         let mut homes: UpTo<4, (u8, u8)> = UpTo::new();
-        let mut next = first;
         for &count in counts {
-            while homes.iter().any(|(home, _)| *home == next) {
-                next = (next + step) % self.partitions;
-                if homes.iter().any(|(home, _)| *home == next) {
-                    next = (next + 1) % self.partitions;
-                }
+            let mut home = self.dice.below(self.partitions.into()) as u8;
+            while homes.iter().any(|(other, _)| *other == home) {
+                home = self.dice.below(self.partitions.into()) as u8;
             }
-            homes.push((next, count));
+            homes.push((home, count));
         }
         homes
     }

@@ -9,8 +9,10 @@
 
 use std::collections::VecDeque;
 
-use super::events::lognormal;
-use super::settings::{BusyPart, EvaluationSettings, ServiceTimes};
+use glassbox_cluster::Throttle;
+
+use super::events::{exponential, lognormal};
+use super::settings::{BusyPart, EvaluationSettings, ServiceTimes, US};
 use crate::dice::Dice;
 
 /// Work of a job: nanoseconds of each [`BusyPart`].
@@ -67,30 +69,54 @@ impl NodePace {
     pub fn stall_until(&mut self, until: u64) {
         self.stalled_until = until;
     }
-
-    /// What its cores' time was spent on so far.
-    pub fn busy(&self) -> [u64; BusyPart::ALL.len()] {
-        self.busy
-    }
 }
 
-/// Distributed fragments of a node that may not have started, the oldest first.
+/// How late a node is, and the share of its local calls that is refused because of that.
 #[derive(Debug, Default)]
-pub(super) struct WaitingFragments(VecDeque<(u64, usize, u64)>);
+pub(super) struct NodeLag {
+    /// Distributed fragments that may not have started, the oldest first: arrival, slot and number of the transaction.
+    fragments: VecDeque<(u64, usize, u64)>,
+    throttle: Throttle,
+}
 
-impl WaitingFragments {
+impl NodeLag {
     /// A fragment came now: of the transaction in this slot, with this number.
     pub fn add(&mut self, now: u64, slot: usize, serial: u64) {
-        self.0.push_back((now, slot, serial));
+        self.fragments.push_back((now, slot, serial));
     }
 
     /// The age of the oldest one; `waits` says whether a fragment has not started yet.
-    pub fn lag(&mut self, now: u64, waits: impl Fn(usize, u64) -> bool) -> u64 {
-        while self.0.front().is_some_and(|&(_, slot, serial)| !waits(slot, serial)) {
-            self.0.pop_front();
+    fn lag(&mut self, now: u64, waits: impl Fn(usize, u64) -> bool) -> u64 {
+        while self.fragments.front().is_some_and(|&(_, slot, serial)| !waits(slot, serial)) {
+            self.fragments.pop_front();
         }
-        self.0.front().map_or(0, |(came, ..)| now - came)
+        self.fragments.front().map_or(0, |(came, ..)| now - came)
     }
+
+    /// Adjusts the share: an interval is over.
+    pub fn observe(&mut self, now: u64, max_lag_us: u64, waits: impl Fn(usize, u64) -> bool) {
+        let lag = self.lag(now, waits);
+        self.throttle.observe(lag / US, max_lag_us, now / US);
+    }
+
+    /// The share of local calls that is refused.
+    pub fn refused(&self) -> f64 {
+        self.throttle.share()
+    }
+}
+
+/// What the cores' time of several nodes was spent on so far.
+pub(super) fn busy_of<'a>(paces: impl Iterator<Item = &'a NodePace>) -> [u64; BusyPart::ALL.len()] {
+    let mut sum = [0; BusyPart::ALL.len()];
+    for pace in paces {
+        sum.iter_mut().zip(pace.busy).for_each(|(sum, busy)| *sum += busy);
+    }
+    sum
+}
+
+/// The time until a node stalls next.
+pub(super) fn next_stall(times: &ServiceTimes, dice: &mut Dice) -> u64 {
+    (exponential(dice) * 1e9 / times.stalls_per_s) as u64
 }
 
 /// The paces of all nodes of a cluster.
@@ -111,14 +137,15 @@ mod tests {
         assert_eq!(pace.begin(cost, 0, &mut dice), 240);
         pace.stall_until(1_000);
         assert_eq!(pace.begin(cost, 400, &mut dice), 840);
-        assert_eq!(pace.busy(), [500, 100, 0, 0]);
+        assert_eq!(pace.busy, [500, 100, 0, 0]);
+        assert_eq!(busy_of([&pace, &pace].into_iter()), [1_000, 200, 0, 0]);
     }
 
     #[test]
     fn the_lag_is_the_age_of_the_oldest_fragment_that_waits() {
-        let mut fragments = WaitingFragments::default();
-        (1..=3).for_each(|serial| fragments.add(serial * 10, 0, serial));
-        assert_eq!(fragments.lag(100, |_, serial| serial > 1), 80);
-        assert_eq!(fragments.lag(100, |_, _| false), 0);
+        let mut lag = NodeLag::default();
+        (1..=3).for_each(|serial| lag.add(serial * 10, 0, serial));
+        assert_eq!(lag.lag(100, |_, serial| serial > 1), 80);
+        assert_eq!(lag.lag(100, |_, _| false), 0);
     }
 }

@@ -81,6 +81,13 @@ impl RunReport {
         }
     }
 
+    /// Notes what the cores' time was spent on, from the beginning and the end of the measured time.
+    pub(super) fn spend(&mut self, before: [u64; BusyPart::ALL.len()], after: [u64; BusyPart::ALL.len()]) {
+        for (spent, (after, before)) in self.busy_ns.iter_mut().zip(after.iter().zip(before)) {
+            *spent = after - before;
+        }
+    }
+
     /// Sorts the latencies; the run has ended.
     pub(super) fn close(mut self, measured_ns: u64, capacity_ns: u64, events: u64) -> Self {
         self.latencies.iter_mut().for_each(Latencies::sort);

@@ -5,7 +5,7 @@ use glassbox_sim::cluster::{ALL, Bug, Costs, Link, Load, Settings, Tpcc, World, 
 use glassbox_sim::dice::{Dice, long, seed};
 use glassbox_workloads::tpcc::{Mix, Remote, Scale};
 
-use super::{Checker, atomicity, durability, judge, progress, serializability};
+use super::{Checker, atomicity, durability, is_right, judge, progress, serializability};
 
 fn scheme(seed: u64) -> SchemeKind {
     SchemeKind::Deterministic(SchedulerKind::ALL[seed as usize % SchedulerKind::ALL.len()])
@@ -56,11 +56,7 @@ fn nothing_is_lost_and_nothing_is_executed_twice() {
             clock_skew_us: [0, 50_000][dice.place(2)],
             ..any(seed)
         };
-        let mut world = World::new(settings);
-        world.plan_incidents(4_000);
-        world.run_us(4_000);
-        let right = world.finish().and_then(|()| checks::all(&mut world));
-        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+        is_right(settings, 4_000);
     }
 }
 
@@ -180,9 +176,9 @@ fn every_checker_detects_its_bug() {
             (of(Bug::LostVote, load), progress),
             (killed, durability),
         ] {
-            let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, checker).is_err());
+            let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, 5_000, checker).is_err());
             assert!(notices, "{scheduler:?}: {:?} goes unnoticed", settings.bug);
-            let right = judge(Settings { bug: None, ..settings }, checks::all);
+            let right = judge(Settings { bug: None, ..settings }, 5_000, checks::all);
             right.unwrap_or_else(|why| panic!("without {:?}: {why}", settings.bug));
         }
     }

@@ -66,11 +66,7 @@ fn nothing_is_lost(scheme: SchemeKind) {
     for seed in first..first + if long() { 1_000_000 } else { 2_000 } {
         let mut settings = any(scheme, seed);
         settings.incidents = 1 + Dice(seed ^ 5).below(3) as u32;
-        let mut world = World::new(settings);
-        world.plan_incidents(3_000);
-        world.run_us(3_000);
-        let right = world.finish().and_then(|()| checks::all(&mut world));
-        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+        is_right(settings, 3_000);
     }
 }
 
@@ -117,11 +113,7 @@ fn several_coordinators_make_one_order() {
     let first = seed(1);
     for seed in first..first + if long() { 500_000 } else { 2_000 } {
         let settings = several_coordinators(seed);
-        let mut world = World::new(settings);
-        world.plan_incidents(3_000);
-        world.run_us(3_000);
-        let right = world.finish().and_then(|()| checks::all(&mut world));
-        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+        is_right(settings, 3_000);
     }
 }
 
@@ -135,11 +127,7 @@ fn the_scheme_can_change_during_a_run() {
         settings.switches = 1 + dice.below(4) as u32;
         settings.incidents = dice.below(3) as u32;
         settings.advice_us = [0, 300][dice.place(2)];
-        let mut world = World::new(settings);
-        world.plan_incidents(3_000);
-        world.run_us(3_000);
-        let right = world.finish().and_then(|()| checks::all(&mut world));
-        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+        is_right(settings, 3_000);
     }
 }
 
@@ -158,11 +146,7 @@ fn a_stopped_clients_transactions_are_ended_by_others() {
         settings.incidents = [0, 0, 1, 3][dice.place(4)];
         settings.switches = [0, 0, 2, 8][dice.place(4)];
         settings.coordinators = 1 + [0, 0, 1][dice.place(3)];
-        let mut world = World::new(settings);
-        world.plan_incidents(3_000);
-        world.run_us(3_000);
-        let right = world.finish().and_then(|()| checks::all(&mut world));
-        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+        is_right(settings, 3_000);
     }
 }
 
@@ -183,21 +167,22 @@ fn forced_changes_survive_power_failures() {
     let first = seed(1);
     for seed in first..first + if long() { 1_000_000 } else { 3_000 } {
         let settings = power(seed);
-        let mut world = World::new(settings);
-        world.plan_incidents(3_000);
-        world.run_us(3_000);
-        let right = world.finish().and_then(|()| checks::all(&mut world));
-        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+        is_right(settings, 3_000);
     }
 }
 
-/// A checker's finding about a run.
-fn judge(settings: Settings, checker: Checker) -> Result<(), String> {
+/// A checker's finding about a run of this time, with its failures.
+fn judge(settings: Settings, us: u64, checker: Checker) -> Result<(), String> {
     let mut world = World::new(settings);
-    world.plan_incidents(5_000);
-    world.run_us(5_000);
+    world.plan_incidents(us);
+    world.run_us(us);
     world.finish()?;
     checker(&mut world)
+}
+
+/// Every property holds in a run of this time, with its failures.
+fn is_right(settings: Settings, us: u64) {
+    judge(settings, us, checks::all).unwrap_or_else(|why| panic!("seed {}, {settings:?}: {why}", settings.seed));
 }
 
 type Checker = fn(&mut World) -> Result<(), String>;
@@ -256,9 +241,9 @@ fn every_checker_detects_its_bug() {
         (journals(Bug::UnforcedAck), durability),
         (Settings { replicas: 2, incidents: 8, ..journals(Bug::OldHeir) }, checks::all),
     ] {
-        let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, checker).is_err());
+        let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, 5_000, checker).is_err());
         assert!(notices, "{:?} goes unnoticed", settings.bug);
-        let right = judge(Settings { bug: None, ..settings }, checks::all);
+        let right = judge(Settings { bug: None, ..settings }, 5_000, checks::all);
         right.unwrap_or_else(|why| panic!("without {:?}: {why}", settings.bug));
     }
 }

@@ -4,7 +4,7 @@ use glassbox_cluster::{DeadlockRule, SchemeKind};
 use glassbox_sim::cluster::{ALL, Bug, Load, Settings, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
-use super::{Checker, any, atomicity, judge, progress, serializability};
+use super::{Checker, any, atomicity, is_right, judge, progress, serializability};
 
 /// With failures of all kinds, changes of the scheme, and clients that go.
 fn failing(rule: DeadlockRule, seed: u64) -> Settings {
@@ -23,11 +23,7 @@ fn nothing_is_lost(rule: DeadlockRule) {
     let first = seed(1);
     for seed in first..first + if long() { 25_000 } else { 1_500 } {
         let settings = failing(rule, seed);
-        let mut world = World::new(settings);
-        world.plan_incidents(3_000);
-        world.run_us(3_000);
-        let right = world.finish().and_then(|()| checks::all(&mut world));
-        right.unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+        is_right(settings, 3_000);
     }
 }
 
@@ -69,9 +65,9 @@ fn every_checker_detects_its_bug_under_two_phase_locking() {
             (of(Bug::HalfAbort, Load { aborts: ALL / 4, ..load }), atomicity),
             (parted, progress),
         ] {
-            let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, checker).is_err());
+            let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, 5_000, checker).is_err());
             assert!(notices, "{rule:?}: {:?} goes unnoticed", settings.bug);
-            let right = judge(Settings { bug: None, ..settings }, checks::all);
+            let right = judge(Settings { bug: None, ..settings }, 5_000, checks::all);
             right.unwrap_or_else(|why| panic!("{rule:?}, without {:?}: {why}", settings.bug));
         }
     }

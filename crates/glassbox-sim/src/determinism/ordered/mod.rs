@@ -17,7 +17,8 @@ mod sequence;
 use glassbox_cluster::{LogPlace, Throttle};
 
 use super::checks::{InputCount, RowOrderCheck};
-use super::events::{EventQueue, FifoLinks, exponential};
+use super::events::{EventQueue, FifoLinks};
+use super::pace::{busy_of, next_stall};
 use super::report::{RunReport, TxnClass};
 use super::settings::{BusyPart, DeterministicSettings, EvaluationSettings, MS, US};
 use super::workload::{MAX_PARTS, TxnKeys};
@@ -174,10 +175,7 @@ impl<'a> Cluster<'a> {
         self.run_until(self.measured.0);
         let before = self.busy();
         self.run_until(self.measured.1);
-        let after = self.busy();
-        for (spent, (after, before)) in self.report.busy_ns.iter_mut().zip(after.iter().zip(before)) {
-            *spent = after - before;
-        }
+        self.report.spend(before, self.busy());
         assert!(self.report.finished.iter().sum::<u64>() > 0, "no transaction finished: there is no progress");
         self.count.assert_open(self.inputs.len() - self.free.len());
         if self.settings.thorough {
@@ -204,16 +202,12 @@ impl<'a> Cluster<'a> {
     }
 
     fn schedule_stall(&mut self, node: usize) {
-        let wait = exponential(&mut self.dice) * 1e9 / self.settings.times.stalls_per_s;
-        self.events.after(wait as u64, OrderedEvent::Stall { node });
+        let wait = next_stall(&self.settings.times, &mut self.dice);
+        self.events.after(wait, OrderedEvent::Stall { node });
     }
 
     fn busy(&self) -> [u64; BusyPart::ALL.len()] {
-        let mut sum = [0; BusyPart::ALL.len()];
-        for node in &self.nodes {
-            sum.iter_mut().zip(node.pace.busy()).for_each(|(sum, busy)| *sum += busy);
-        }
-        sum
+        busy_of(self.nodes.iter().map(|node| &node.pace))
     }
 
     fn run_until(&mut self, end: u64) {
@@ -231,7 +225,7 @@ impl<'a> Cluster<'a> {
                 for (slot, part) in parts {
                     let input = &self.inputs[slot];
                     if input.keys.parts.len() > 1 {
-                        self.nodes[node].fragments.add(now, slot, input.order);
+                        self.nodes[node].lag.add(now, slot, input.order);
                     }
                     self.nodes[node].backlog.push_back((slot, part));
                 }
@@ -267,13 +261,9 @@ impl<'a> Cluster<'a> {
                 let part = input.keys.parts.iter().position(|part| part.node == at);
                 input.order == order && part.is_some_and(|part| !input.parts[part].has_started)
             };
-            let node = &mut self.nodes[at];
-            let lag = node.fragments.lag(now, waits);
-            if let Some(throttle) = &mut node.throttle {
-                throttle.observe(lag / US, max_lag_us, now / US);
-            }
+            self.nodes[at].lag.observe(now, max_lag_us, waits);
         }
-        let refused = self.nodes.iter().map(|node| node.refused() as f32).collect();
+        let refused = self.nodes.iter().map(|node| node.lag.refused() as f32).collect();
         self.report.refused.push(refused);
         self.events.after(Throttle::INTERVAL_US * US, OrderedEvent::Observe);
     }

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use glassbox::procedure::Declared;
 use glassbox::research::shard::{DeclaredKeys, KeyRequest, Touch, WatchedKey};
-use glassbox_cluster::{LogPlace, Scheduler, SchedulerKind, Throttle};
+use glassbox_cluster::{LogPlace, Scheduler, SchedulerKind};
 
 use super::{Cluster, OpenInput, OrderedEvent, SLOT_BITS};
 use crate::determinism::events::uniform;
-use crate::determinism::pace::{JobCost, NodePace, WaitingFragments, paces};
+use crate::determinism::pace::{JobCost, NodeLag, NodePace, paces};
 use crate::determinism::settings::{BusyPart, DeterministicSettings, EvaluationSettings};
 
 /// The table of all rows, for the scheduler.
@@ -58,8 +58,7 @@ pub(super) struct OrderedNode {
     pub outstanding: usize,
     /// Calls that have arrived, in part.
     pub arrived: f64,
-    pub fragments: WaitingFragments,
-    pub throttle: Option<Throttle>,
+    pub lag: NodeLag,
 }
 
 impl OrderedNode {
@@ -78,15 +77,9 @@ impl OrderedNode {
             found: Vec::new(),
             outstanding: 0,
             arrived: 0.0,
-            fragments: WaitingFragments::default(),
-            throttle: settings.max_lag_us.map(|_| Throttle::default()),
+            lag: NodeLag::default(),
         };
         paces(settings).into_iter().map(of).collect()
-    }
-
-    /// The share of local calls that is refused.
-    pub fn refused(&self) -> f64 {
-        self.throttle.as_ref().map_or(0.0, Throttle::share)
     }
 }
 

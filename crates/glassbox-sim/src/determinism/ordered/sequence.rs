@@ -59,7 +59,7 @@ impl Cluster<'_> {
         };
         for nth in 0..calls {
             let keys = self.settings.workload.draw(home, self.nodes.len(), &mut self.dice);
-            let refused = self.nodes[home].refused();
+            let refused = self.nodes[home].lag.refused();
             if keys.parts.len() == 1 && refused > 0.0 && uniform(&mut self.dice) < refused {
                 self.report.refusals += u64::from(now >= self.measured.0);
                 continue;

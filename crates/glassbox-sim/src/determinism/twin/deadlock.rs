@@ -128,7 +128,7 @@ impl TwinCluster<'_> {
     pub(super) fn take_in(&mut self, at: usize, work: NewWork) {
         let now = self.events.now();
         if let NewWork::Part(id) = work {
-            self.nodes[at].fragments.add(now, id.slot, id.attempt);
+            self.nodes[at].lag.add(now, id.slot, id.attempt);
         }
         self.nodes[at].intake.push_back((now, work));
     }

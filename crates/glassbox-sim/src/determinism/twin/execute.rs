@@ -1,7 +1,5 @@
 //! Admission, and the steps of a transaction: locks, remote reads, the run, two-phase commit.
 
-use glassbox_cluster::Throttle;
-
 use super::locks::{LockAnswer, Released};
 use super::{
     JobEnd, NewWork, OpenTxn, PartId, PartPhase, PartState, SLOT_BITS, TwinCluster, TwinEvent, TwinJob, TwinMessage,
@@ -71,7 +69,7 @@ impl TwinCluster<'_> {
             NewWork::Call if !self.accepts => self.admit(at),
             NewWork::Call => {
                 let keys = self.settings.workload.draw(at, self.nodes.len(), &mut self.dice);
-                let refused = self.nodes[at].throttle.as_ref().map_or(0.0, Throttle::share);
+                let refused = self.nodes[at].lag.refused();
                 if self.settings.offered == OfferedLoad::Saturating {
                     self.take_in(at, NewWork::Call);
                 } else if keys.parts.len() == 1 && refused > 0.0 && uniform(&mut self.dice) < refused {

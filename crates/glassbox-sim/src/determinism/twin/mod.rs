@@ -22,8 +22,8 @@ use std::collections::VecDeque;
 use glassbox_cluster::{Throttle, WaitsFor};
 
 use super::checks::{InputCount, RowOrderCheck};
-use super::events::{EventQueue, FifoLinks, exponential};
-use super::pace::{NodePace, WaitingFragments, paces};
+use super::events::{EventQueue, FifoLinks};
+use super::pace::{NodeLag, NodePace, busy_of, next_stall, paces};
 use super::report::{RunReport, TxnClass};
 use super::settings::{Admission, BusyPart, EvaluationSettings, MS, OfferedLoad, ProcessModel, TwinSettings, US};
 use super::workload::{MAX_PARTS, TxnKeys};
@@ -207,8 +207,7 @@ struct TwinNode {
     awaits_call: bool,
     active: usize,
     waiting: usize,
-    fragments: WaitingFragments,
-    throttle: Option<Throttle>,
+    lag: NodeLag,
 }
 
 /// The simulated cluster.
@@ -249,8 +248,7 @@ impl<'a> TwinCluster<'a> {
             awaits_call: false,
             active: 0,
             waiting: 0,
-            fragments: WaitingFragments::default(),
-            throttle: settings.max_lag_us.map(|_| Throttle::default()),
+            lag: NodeLag::default(),
         };
         let start = settings.warm_up_ms * MS;
         let mut check = RowOrderCheck::new(settings.nodes, settings.workload.hot, settings.thorough);
@@ -282,10 +280,7 @@ impl<'a> TwinCluster<'a> {
         self.run_until(self.measured.0);
         let before = self.busy();
         self.run_until(self.measured.1);
-        let after = self.busy();
-        for (spent, (after, before)) in self.report.busy_ns.iter_mut().zip(after.iter().zip(before)) {
-            *spent = after - before;
-        }
+        self.report.spend(before, self.busy());
         if self.kind.admission == Admission::PassesParts {
             assert!(self.report.finished.iter().sum::<u64>() > 0, "no transaction finished: there is no progress");
         }
@@ -320,16 +315,12 @@ impl<'a> TwinCluster<'a> {
     }
 
     fn schedule_stall(&mut self, node: usize) {
-        let wait = exponential(&mut self.dice) * 1e9 / self.settings.times.stalls_per_s;
-        self.events.after(wait as u64, TwinEvent::Stall { node });
+        let wait = next_stall(&self.settings.times, &mut self.dice);
+        self.events.after(wait, TwinEvent::Stall { node });
     }
 
     fn busy(&self) -> [u64; BusyPart::ALL.len()] {
-        let mut sum = [0; BusyPart::ALL.len()];
-        for node in &self.nodes {
-            sum.iter_mut().zip(node.pace.busy()).for_each(|(sum, busy)| *sum += busy);
-        }
-        sum
+        busy_of(self.nodes.iter().map(|node| &node.pace))
     }
 
     fn run_until(&mut self, end: u64) {
@@ -381,13 +372,9 @@ impl<'a> TwinCluster<'a> {
                 let part = txn.keys.parts.iter().position(|part| part.node == at);
                 txn.attempt == attempt && part.is_some_and(|part| txn.parts[part].phase == PartPhase::New)
             };
-            let node = &mut self.nodes[at];
-            let lag = node.fragments.lag(now, waits);
-            if let Some(throttle) = &mut node.throttle {
-                throttle.observe(lag / US, max_lag_us, now / US);
-            }
+            self.nodes[at].lag.observe(now, max_lag_us, waits);
         }
-        let refused = self.nodes.iter().map(|node| node.throttle.as_ref().map_or(0.0, Throttle::share) as f32);
+        let refused = self.nodes.iter().map(|node| node.lag.refused() as f32);
         self.report.refused.push(refused.collect());
         self.events.after(Throttle::INTERVAL_US * US, TwinEvent::Observe);
     }
