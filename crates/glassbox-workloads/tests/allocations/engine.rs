@@ -23,6 +23,9 @@ const IN_FLIGHT: usize = 3;
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Called,
+    /// Called, while another thread, which was silent during the warm-up, does the same: each waits for the other's
+    /// forces.
+    CalledByTwo,
     Submitted,
     /// Submitted, while a thread on another core does the same: each leaves calls for the other.
     SubmittedByTwo,
@@ -56,7 +59,7 @@ impl Call for Watch<'_> {
     fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
         let before = allocations();
         let (answered, done) = watched(true, || {
-            if self.way == Way::Called {
+            if matches!(self.way, Way::Called | Way::CalledByTwo) {
                 return (kind, self.database.call(&procedure).map(drop));
             }
             match self.database.submit_with(procedure, |_| ()) {
@@ -99,26 +102,35 @@ fn run(mix: Mix, partitions: usize, log: LogKind, way: Way, segment_bytes: u64) 
     let remote = Remote { order_lines: 10.0, payments: 15.0 };
     let settings = Settings { mix, remote, load_seed: 1, ..Settings::new(scale) };
     let (new, database) = (|client| (Inputs::new(&settings, client), Watch::new(&database, way)), &database);
-    let (over, (mut inputs, mut watch)) = (AtomicBool::new(false), new(0));
+    let (over, warm, (mut inputs, mut watch)) = (AtomicBool::new(false), AtomicBool::new(false), new(0));
     std::thread::scope(|scope| {
         let beside = || {
             CORE.set(1);
             let (mut inputs, mut watch) = new(1);
+            while way == Way::CalledByTwo && !warm.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
             while !over.load(Ordering::Relaxed) {
                 inputs.next().give(&mut watch);
             }
         };
-        if way == Way::SubmittedByTwo {
+        if matches!(way, Way::CalledByTwo | Way::SubmittedByTwo) {
             scope.spawn(beside);
         }
-        let counted = count_runs(&mut inputs, &mut watch, directory.path());
+        let counted = count_runs(&mut inputs, &mut watch, directory.path(), || warm.store(true, Ordering::Release));
         over.store(true, Ordering::Relaxed);
         assert_eq!(database.counts().handed_over > 0, way == Way::SubmittedByTwo);
         counted
     })
 }
 
-fn count_runs(inputs: &mut Inputs, watch: &mut Watch<'_>, directory: &Path) -> ([u64; 5], [u64; 5], u64) {
+/// Runs and allocations of each kind, and segments begun, from when `warm` was called on.
+fn count_runs(
+    inputs: &mut Inputs,
+    watch: &mut Watch<'_>,
+    directory: &Path,
+    warm: impl FnOnce(),
+) -> ([u64; 5], [u64; 5], u64) {
     (0..WARM_UP).for_each(|_| inputs.next().give(watch));
     let is_segment = |name: std::ffi::OsString| !name.to_string_lossy().starts_with("spare");
     let begun = || {
@@ -127,6 +139,7 @@ fn count_runs(inputs: &mut Inputs, watch: &mut Watch<'_>, directory: &Path) -> (
     };
     let before = begun();
     watch.counted = true;
+    warm();
     (0..COUNTED).for_each(|_| inputs.next().give(watch));
     (watch.runs, watch.allocations, begun() - before)
 }
@@ -146,6 +159,11 @@ fn calls_allocate_nothing() {
     count(Mix::Full, 1, LogKind::Values, Way::Called);
     count(Mix::Full, 2, LogKind::Commands, Way::Called);
     count(Mix::LookingGlass, 1, LogKind::Commands, Way::Called);
+}
+
+#[test]
+fn the_first_waits_for_anothers_force_allocate_nothing() {
+    count(Mix::Full, 1, LogKind::Commands, Way::CalledByTwo);
 }
 
 #[test]

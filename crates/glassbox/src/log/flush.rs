@@ -121,6 +121,16 @@ thread_local! {
     static WOKEN: RefCell<Vec<Arc<Sleeper>>> = const { RefCell::new(Vec::new()) };
 }
 
+/// Threads that one flush is expected to wake; the room for them is made once for each log and each thread.
+const EXPECTED_SLEEPERS: usize = 64;
+
+/// Makes what a thread needs to sleep and to wake others at its first wait, whether it sleeps then or not: later waits
+/// allocate nothing.
+fn prepare_thread() {
+    SLEEPER.with(|_| ());
+    WOKEN.with_borrow_mut(|woken| woken.reserve(EXPECTED_SLEEPERS));
+}
+
 /// Where one thread sleeps.
 #[derive(Default)]
 struct Sleeper {
@@ -151,7 +161,7 @@ impl LogState {
             segments,
             attempts: SpareAttempts::default(),
             writer: Mutex::new(writer),
-            gate: Mutex::default(),
+            gate: Mutex::new(Gate { sleepers: Vec::with_capacity(EXPECTED_SLEEPERS), ..Gate::default() }),
             work: Condvar::new(),
             asleep: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -199,6 +209,7 @@ impl LogState {
     /// callers first, since this one holds nothing that they need.
     pub fn reach(&self, to: u64, gather: bool) -> Result<(), LogError> {
         if self.ring.tail() < to {
+            prepare_thread();
             self.arrived.fetch_add(1, Ordering::Relaxed);
         }
         while self.ring.tail() < to {
