@@ -36,13 +36,14 @@ pub mod journal {
 pub use client::router::{Answered, EndedCalls, Router};
 pub use coordinator::commit::{Coordinator, Ended};
 pub use deterministic::executor::Executor;
+pub use deterministic::hot_backup::HotBackup;
 pub use deterministic::sequencer::Sequencer;
 pub use deterministic::throttle::Throttle;
 pub use node::member::Member;
 pub use node::role::{MakeShard, Role};
 pub use participant::backup::Backup;
 pub use participant::partition::Partition;
-pub use protocol::address::{Address, Session, TxnId};
+pub use protocol::address::{Address, Group, Session, TxnId};
 pub use protocol::configuration::{Configuration, DeadlockRule, Replicas, SchedulerKind, SchemeKind};
 pub use protocol::entry::{Entry, Part};
 pub use protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys, OrderSettings};

@@ -23,7 +23,8 @@ pub struct Arguments {
     /// Replicas of each partition, the primary included [default: 2; 1 under a deterministic scheme]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
     pub replicas: Option<u8>,
-    /// Coordinators of transactions on several partitions; they take turns
+    /// Coordinators of transactions on several partitions; they take turns. Under a deterministic scheme, the sequencer
+    /// and its hot backups
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub coordinators: u8,
     /// Concurrency control of a partition while distributed transactions are undecided
@@ -43,7 +44,7 @@ pub struct Arguments {
     pub max_lag_us: u32,
     /// Failures while clients work, this many rounds: kill a backup, leave it out and bring it back; kill a primary,
     /// promote a backup and bring it back; kill a coordinator and start another; with --dir, kill all processes at once
-    /// and resume them from their journals
+    /// and resume them from their journals. Under a deterministic scheme, the same with the sequencer and its hot backups
     #[arg(long, value_name = "N", default_value = "0")]
     pub incidents: u32,
     /// Keep the rows on disk too: each replica has a journal in this directory, and answers wait for it. A cluster that
@@ -248,10 +249,19 @@ impl WorkloadOption {
 }
 
 impl Arguments {
+    /// Whether inputs are ordered first.
+    pub fn is_deterministic(&self) -> bool {
+        self.scheme.kind().is_some_and(SchemeKind::is_deterministic)
+    }
+
     /// Replicas of each partition.
     pub fn replicas(&self) -> u8 {
-        let is_deterministic = self.scheme.kind().is_some_and(SchemeKind::is_deterministic);
-        self.replicas.unwrap_or(if is_deterministic { 1 } else { 2 })
+        self.replicas.unwrap_or(if self.is_deterministic() { 1 } else { 2 })
+    }
+
+    /// Whether partitions, or the sequencer, have backups.
+    pub fn has_backups(&self) -> bool {
+        self.replicas() > 1 || self.is_deterministic() && self.coordinators > 1
     }
 
     /// The cluster's file, for commands that operate it.

@@ -86,6 +86,11 @@ impl Config {
         Processes { replicas, coordinators, round_trip_us, order, ..Processes::new(cluster, scheme, partitions, nodes) }
     }
 
+    /// Whether the sequencer has a hot backup.
+    pub const fn has_hot_backup(&self) -> bool {
+        matches!(self.scheme, SchemeKind::Deterministic(_)) && self.coordinators > 1
+    }
+
     /// Refuses an invalid description.
     pub fn check(&self) -> anyhow::Result<()> {
         self.processes().check().map_err(anyhow::Error::msg)?;

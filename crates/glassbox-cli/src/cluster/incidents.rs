@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow, bail};
 use glassbox_cluster::run::{Operator, Sockets};
 use glassbox_cluster::wire::Standing;
-use glassbox_cluster::{Address, Configuration};
+use glassbox_cluster::{Address, Configuration, Group, Replicas};
 
 use super::children::Children;
 use super::config::Config;
@@ -65,11 +65,11 @@ impl Watch {
 pub struct Pauses {
     /// A backup was killed and left out.
     pub left_out: Vec<Duration>,
-    /// A primary was killed and a backup promoted.
+    /// A primary, or the sequencer, was killed and a backup promoted.
     pub promoted: Vec<Duration>,
-    /// A coordinator was killed, restarted, and given its place.
+    /// A coordinator, or the sequencer, was killed, restarted, and given its place.
     pub coordinator: Vec<Duration>,
-    /// All processes were killed, restarted and resumed.
+    /// All processes, or one partition's, were killed, restarted and resumed.
     pub resumed: Vec<Duration>,
     /// Until a restarted backup had the rows; only the copying blocks the partition.
     pub returned: Vec<Duration>,
@@ -93,16 +93,19 @@ type Incident = fn(&mut Incidents<'_>, u32, u8) -> anyhow::Result<()>;
 
 impl Incidents<'_> {
     /// Runs this many rounds: each kills a backup, a primary and a coordinator, one after the other; under a
-    /// deterministic scheme the sequencer, a partition and all.
+    /// deterministic scheme a hot backup, the sequencer, a partition and all.
     pub fn run(&mut self, rounds: u32) -> anyhow::Result<()> {
         for round in 0..rounds {
             let partition = (round % u32::from(self.config.partitions)) as u8;
             let all: &[Incident] = if self.config.scheme.is_deterministic() {
-                &[
-                    |it, round, at| it.lose_coordinator(round, at),
-                    |it, _, at| it.lose_partition(at),
+                let all: &[Incident] = &[
+                    |it, round, at| it.lose_hot_backup(round, at),
+                    |it, _, at| it.lose_sequencer(at),
+                    |it, _, at| it.lose_and_resume(Group::Sequencer, at),
+                    |it, _, at| it.lose_and_resume(Group::Partition(at), at),
                     |it, _, at| it.lose_all(at),
-                ]
+                ];
+                &all[if self.config.has_hot_backup() { 0 } else { 2 }..if self.has_journals { 5 } else { 2 }]
             } else {
                 let all: &[Incident] = &[
                     |it, round, at| it.lose_backup(round, at),
@@ -142,6 +145,11 @@ impl Incidents<'_> {
                     command(&format!("leave-out {partition} {replica}")),
                     command(&format!("promote {partition}"))
                 ),
+                Address::Coordinator(number) if self.config.has_hot_backup() => format!(
+                    "what needs it waits: {} if it was a hot backup, {} if it was the sequencer",
+                    command(&format!("leave-out sequencer {number}")),
+                    command("promote sequencer")
+                ),
                 _ => "what needs it waits: interrupt, and run again".to_owned(),
             };
             eprintln!("{}; {action}", self.children.obituary(address));
@@ -173,9 +181,18 @@ impl Incidents<'_> {
         })
     }
 
+    fn lose_hot_backup(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {
+        self.lose_backup_of(Group::Sequencer, round, partition)
+    }
+
     fn lose_backup(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {
-        let backups = self.newest()?.partitions[usize::from(partition)].backups();
-        let backup = *backups.first().ok_or_else(|| anyhow!("partition {partition} has no backup"))?;
+        self.lose_backup_of(Group::Partition(partition), round, partition)
+    }
+
+    /// `partition`: the one whose pause is measured.
+    fn lose_backup_of(&mut self, group: Group, round: u32, partition: u8) -> anyhow::Result<()> {
+        let backups = self.replicas(group)?.backups();
+        let backup = *backups.first().ok_or_else(|| anyhow!("{group} has no backup"))?;
         self.kill(backup)?;
         // Every other time it is brought back at once, while its primary waits for it.
         if round.is_multiple_of(2) {
@@ -186,11 +203,24 @@ impl Incidents<'_> {
         self.bring_back(backup)
     }
 
+    fn replicas(&self, group: Group) -> anyhow::Result<Replicas> {
+        let newest = self.newest()?;
+        newest.group(group).cloned().ok_or_else(|| anyhow!("the cluster has no replicas of {group}"))
+    }
+
     fn lose_primary(&mut self, partition: u8) -> anyhow::Result<()> {
-        let primary = self.newest()?.partitions[usize::from(partition)].primary;
+        self.lose_primary_of(Group::Partition(partition), partition)
+    }
+
+    fn lose_sequencer(&mut self, partition: u8) -> anyhow::Result<()> {
+        self.lose_primary_of(Group::Sequencer, partition)
+    }
+
+    fn lose_primary_of(&mut self, group: Group, partition: u8) -> anyhow::Result<()> {
+        let primary = self.replicas(group)?.primary;
         self.kill(primary)?;
         let began = Instant::now();
-        self.decide(|operator| operator.promote(partition))?;
+        self.decide(|operator| operator.promote(group))?;
         self.pauses.promoted.push(self.watch.pause(partition, began)?);
         self.bring_back(primary)
     }
@@ -236,15 +266,19 @@ impl Incidents<'_> {
             operator.resume()
         })?;
         self.pauses.resumed.push(self.watch.pause(partition, began)?);
-        for machine in machines.into_iter().filter(|it| it.partition().is_some()) {
+        let newest = self.newest()?;
+        for machine in machines.into_iter().filter(|it| it.group().is_some_and(|group| newest.group(group).is_some())) {
             self.wait_for_rows(machine)?;
         }
         Ok(())
     }
 
-    /// A partition with one replica, which continues from its journal.
-    fn lose_partition(&mut self, partition: u8) -> anyhow::Result<()> {
-        let primary = self.newest()?.partitions[usize::from(partition)].primary;
+    /// A group without a backup, which continues from its journal.
+    fn lose_and_resume(&mut self, group: Group, partition: u8) -> anyhow::Result<()> {
+        let Replicas { primary, backups, .. } = self.replicas(group)?;
+        if !backups.is_empty() {
+            return Ok(());
+        }
         self.kill(primary)?;
         self.children.restart(primary, self.config)?;
         let began = Instant::now();
@@ -252,7 +286,9 @@ impl Incidents<'_> {
             operator.wait_for(primary, PATIENCE);
             operator.resume()
         })?;
-        self.pauses.resumed.push(self.watch.pause(partition, began)?);
+        let pause = self.watch.pause(partition, began)?;
+        let pauses = &mut self.pauses;
+        if group == Group::Sequencer { &mut pauses.coordinator } else { &mut pauses.resumed }.push(pause);
         self.wait_for_rows(primary)
     }
 

@@ -44,8 +44,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
 fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<Verdict> {
     exit::handle_interrupts()?;
     ensure!(
-        arguments.incidents == 0 || arguments.replicas() > 1 || arguments.dir.is_some(),
-        "--incidents needs backups or journals: give at least --replicas 2, or --dir"
+        arguments.incidents == 0 || arguments.has_backups() || arguments.dir.is_some(),
+        "--incidents needs backups or journals: give at least {}, or --dir",
+        if arguments.is_deterministic() { "--coordinators 2" } else { "--replicas 2" }
     );
     let mut out = report_to(workload.json());
     let (until, file) = (Instant::now() + PATIENCE, arguments.file());

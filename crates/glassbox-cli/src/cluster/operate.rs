@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use comfy_table::{LineStyle, Table, TableStyle};
 use glassbox_cluster::run::{Operator, Shape, Sockets};
 use glassbox_cluster::wire::Standing;
-use glassbox_cluster::{Address, Configuration};
+use glassbox_cluster::{Address, Configuration, Group};
 
 use super::arguments::SchemeOption;
 use super::config::Config;
@@ -37,19 +37,21 @@ pub enum OperateOption {
         #[arg(long, value_name = "S", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=86_400))]
         wait_s: u64,
     },
-    /// Promote a backup to the primary of its partition, at any time
+    /// Promote a backup to the primary of its partition, or a hot backup to the sequencer, at any time
     Promote {
         #[command(flatten)]
         cluster: ClusterFile,
-        /// The partition
-        partition: u8,
+        /// The number of a partition, or `sequencer`
+        #[arg(value_name = "PARTITION")]
+        group: Group,
     },
     /// Remove a backup, for which its primary then no longer waits
     LeaveOut {
         #[command(flatten)]
         cluster: ClusterFile,
-        /// The partition
-        partition: u8,
+        /// The number of a partition, or `sequencer`
+        #[arg(value_name = "PARTITION")]
+        group: Group,
         /// The replica
         replica: u8,
     },
@@ -57,8 +59,9 @@ pub enum OperateOption {
     BringBack {
         #[command(flatten)]
         cluster: ClusterFile,
-        /// The partition
-        partition: u8,
+        /// The number of a partition, or `sequencer`
+        #[arg(value_name = "PARTITION")]
+        group: Group,
         /// The replica
         replica: u8,
         /// How long to wait until its process can be reached
@@ -190,12 +193,12 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
             operator.wait_for_all(Duration::from_secs(wait_s));
             operator.resume()
         }
-        OperateOption::Promote { partition, .. } => operator.promote(partition).map(|now| println!("{now} is primary")),
-        OperateOption::LeaveOut { partition, replica, .. } => {
-            operator.leave_out(Address::Replica { partition, replica })
-        }
-        OperateOption::BringBack { partition, replica, wait_s, .. } => {
-            let replica = Address::Replica { partition, replica };
+        OperateOption::Promote { group, .. } => operator.promote(group).map(|now| {
+            println!("{now} is {}", if group == Group::Sequencer { "the sequencer" } else { "primary" });
+        }),
+        OperateOption::LeaveOut { group, replica, .. } => operator.leave_out(group.member(replica)),
+        OperateOption::BringBack { group, replica, wait_s, .. } => {
+            let replica = group.member(replica);
             operator.wait_for(replica, Duration::from_secs(wait_s));
             operator.bring_back(replica)
         }
@@ -232,12 +235,14 @@ fn table(standings: glassbox_cluster::run::Standings) -> Table {
         let epoch = standing.as_ref().ok().and_then(Standing::configuration).map_or(0, |known| known.epoch);
         let is = match standing {
             Ok(Standing::None) => "without a place: begin the cluster, or bring it back".to_owned(),
+            Ok(Standing::Primary(_)) if machine.partition().is_none() => "sequencer".to_owned(),
             Ok(Standing::Primary(_)) => "primary".to_owned(),
+            Ok(Standing::Backup(_)) if machine.partition().is_none() => "hot backup of the sequencer".to_owned(),
             Ok(Standing::Backup(_)) => "backup".to_owned(),
-            Ok(Standing::Joining(_)) => "joining as a backup: it is sent the rows".to_owned(),
+            Ok(Standing::Joining(_)) => "joining as a backup: it is sent what its primary has".to_owned(),
             Ok(Standing::Lost(_, why)) => format!("lost: {why}; leave it out, restart it, bring it back"),
             Ok(Standing::Coordinator(_)) => "coordinator".to_owned(),
-            Ok(Standing::Kept(..)) => "without a place; its journal has rows: resume the cluster".to_owned(),
+            Ok(Standing::Kept(..)) => "without a place; it has a journal: resume the cluster".to_owned(),
             Ok(Standing::Idle(_)) => "without a place: bring it back".to_owned(),
             Err(why) => format!("not reachable: {why}"),
         };

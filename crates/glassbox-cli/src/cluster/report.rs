@@ -121,8 +121,8 @@ pub fn pauses(out: &mut dyn Write, results: &mut Results, pauses: &Pauses) -> io
     let kinds = [
         ("left-out", "after a backup was left out", &pauses.left_out),
         ("promoted", "after a backup was promoted", &pauses.promoted),
-        ("coordinator", "after another coordinator began", &pauses.coordinator),
-        ("resumed", "after all were killed and resumed", &pauses.resumed),
+        ("coordinator", "after a coordinator was restarted", &pauses.coordinator),
+        ("resumed", "after processes were killed and resumed", &pauses.resumed),
         ("returned", "until a backup that was brought back has the rows", &pauses.returned),
     ];
     for (row, words, times) in kinds {

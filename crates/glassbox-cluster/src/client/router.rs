@@ -344,6 +344,7 @@ impl Router {
         });
         self.primaries = next.primaries();
         let another_scheme = next.scheme_since != self.configuration.scheme_since;
+        self.central = next.coordinator_of(self.me);
         self.configuration = next;
         self.own.set_active(self.configuration.scheme.clients_coordinate(), out);
         // Transactions that wait for locks would delay the change of the scheme.

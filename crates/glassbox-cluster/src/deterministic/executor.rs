@@ -44,6 +44,7 @@ pub struct Executor {
     since: u64,
     /// The primary of each partition.
     pub(super) partitions: Vec<Address>,
+    pub(super) sequencer: Address,
     /// Transactions that have requested their locks and have not ended.
     pub(super) active: BTreeMap<LogPlace, ExecutingTxn>,
     pub(super) places: BTreeMap<InputId, LogPlace>,
@@ -105,6 +106,7 @@ impl Executor {
             kind,
             since,
             partitions: configuration.primaries(),
+            sequencer: sequencer_of(configuration),
             active: BTreeMap::new(),
             places: BTreeMap::new(),
             next: 0,
@@ -135,7 +137,7 @@ impl Executor {
                 out.send(*primary, Message::ResumeAfter(epoch));
             }
         }
-        out.send(Address::Coordinator(0), Message::ResumeAfter(epoch));
+        out.send(executor.sequencer, Message::ResumeAfter(epoch));
         for (to, exchange) in sent {
             executor.send(to, exchange, out);
         }
@@ -176,15 +178,17 @@ impl Executor {
                 out.send(*primary, Message::Checkpointed(epoch));
             }
         }
-        out.send(Address::Coordinator(0), Message::Checkpointed(epoch));
+        out.send(self.sequencer, Message::Checkpointed(epoch));
     }
 
     /// Another configuration; this partition is still its own.
     pub(crate) fn configure(&mut self, configuration: &Configuration, before: &Configuration, out: &mut Outbox) {
         self.partitions = configuration.primaries();
-        if configuration.coordinators[0] != before.coordinators[0] {
-            // Inputs may have been lost with the sequencer.
-            out.send(Address::Coordinator(0), Message::ResumeAfter(self.last_received()));
+        self.sequencer = sequencer_of(configuration);
+        let since = |configuration: &Configuration| configuration.sequencer.as_ref().map(|it| it.since);
+        if since(configuration) != since(before) {
+            // Inputs may have been lost with the former one.
+            out.send(self.sequencer, Message::ResumeAfter(self.last_received()));
         }
     }
 
@@ -228,6 +232,10 @@ impl Executor {
             Message::ResumeAfter(epoch) => self.send_again(from, epoch, out),
             Message::Checkpointed(epoch) => self.forget_sent(from, epoch),
             Message::WriteCheckpoint if self.is_base_due(0) => self.bases.is_due = true,
+            // Without a journal it never executes anything again.
+            Message::WriteCheckpoint if !self.bases.has_journal => {
+                out.send(from, Message::Checkpointed(self.last_received()));
+            }
             Message::Exchange(exchange) => self.exchanged(*exchange, out),
             Message::Reconnoitre { id, call, participants } => {
                 let keys = self.reconnoitre(&call, participants, out).map(Box::new);
@@ -286,7 +294,7 @@ impl Executor {
         running.left -= 1;
         running.left_own -= usize::from(is_own);
         if is_own && running.left_own == 0 && running.left > 0 {
-            out.send(Address::Coordinator(0), Message::ExecutedOwn(epoch));
+            out.send(self.sequencer, Message::ExecutedOwn(epoch));
         }
         if running.left == 0 {
             let RunningEpoch { mut digests, expected, .. } = self.epochs.remove(&epoch).expect("it was there just now");
@@ -301,7 +309,7 @@ impl Executor {
             if self.broken.is_none() {
                 // Without a journal nothing is executed again.
                 let digests = if self.bases.has_journal { digests } else { Digests::new() };
-                out.send(Address::Coordinator(0), Message::Executed(epoch, digests));
+                out.send(self.sequencer, Message::Executed(epoch, digests));
             }
         }
     }
@@ -460,4 +468,9 @@ impl Executor {
             out.send(client, Message::PartialAnswer { id: call_id, attempt, outcome });
         }
     }
+}
+
+/// The sequencer of a cluster that has one.
+fn sequencer_of(configuration: &Configuration) -> Address {
+    configuration.sequencer.as_ref().expect("a deterministic scheme has a sequencer").primary
 }

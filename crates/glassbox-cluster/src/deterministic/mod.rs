@@ -15,8 +15,11 @@
 //! two-phase commit: a participant that fails executes the same inputs again. Participants exchange votes only about
 //! transactions that may abort.
 
+pub(crate) mod epoch_log;
 mod executing;
 pub(crate) mod executor;
+pub(crate) mod hot_backup;
+mod input_log;
 mod running;
 pub(crate) mod sequencer;
 #[cfg(test)]

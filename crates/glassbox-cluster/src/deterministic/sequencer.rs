@@ -4,20 +4,22 @@
 //! light load an input waits for one force, and under a heavy one epochs grow. The paper's epochs, of 10 ms each, are a
 //! [setting](OrderSettings).
 //!
-//! The log is the stream of a journal. It is kept until the disks of all partitions have the rows as of its epochs: a
-//! partition that fails begins with those rows, and asks for the inputs after them.
+//! The log is the stream of a journal and of hot backups. It is kept until the disks of all partitions have the rows as
+//! of its epochs: a partition that fails begins with those rows, and asks for the inputs after them.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use glassbox::record::Timestamp;
 use glassbox::research::shard::{Failure, KeyRequest, PartitionSet};
 
+use super::epoch_log::{EpochLog, SealedEpoch};
+use super::hot_backup::HotBackup;
+use super::input_log::{InputLog, LocalLog};
 use super::throttle::Throttle;
-use crate::participant::replication::ReplicationStream;
 use crate::protocol::address::Address;
-use crate::protocol::configuration::{Configuration, SchemeKind};
-use crate::protocol::entry::{Base, Entry};
-use crate::protocol::input::{Digests, Input, InputBatch, InputKeys, OrderSettings};
+use crate::protocol::configuration::{Configuration, Replicas, SchemeKind};
+use crate::protocol::entry::Entry;
+use crate::protocol::input::{Digests, Input, InputKeys, OrderSettings};
 use crate::protocol::message::{Message, Outcome, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
@@ -39,8 +41,6 @@ struct Follower {
     primary: Address,
     /// The last epoch with inputs for it that it was sent; `None`: it has not said yet what it has.
     sent: Option<u64>,
-    /// The epoch of its checkpoint.
-    checkpoint: u64,
     /// Epochs of which it has not executed the inputs that are on it alone: the entry of the stream that each waits
     /// for, and when it was sent. (Others may wait for a partition that is late.)
     unexecuted: VecDeque<(u64, u64, Option<u64>)>,
@@ -49,7 +49,7 @@ struct Follower {
 
 impl Follower {
     fn new(primary: Address, sent: Option<u64>) -> Self {
-        Self { primary, sent, checkpoint: 0, unexecuted: VecDeque::new(), throttle: Throttle::default() }
+        Self { primary, sent, unexecuted: VecDeque::new(), throttle: Throttle::default() }
     }
 
     /// How long it has had inputs on it alone that it has not executed, in microseconds.
@@ -59,48 +59,22 @@ impl Follower {
     }
 }
 
-/// A sealed epoch.
-#[derive(Debug)]
-struct SealedEpoch {
-    epoch: u64,
-    /// As in [`InputBatch`].
-    sealed_in: u64,
-    inputs: Vec<Input>,
-    /// Of partitions that have executed it.
-    digests: BTreeMap<u8, Digests>,
-}
-
-impl SealedEpoch {
-    /// The inputs of a partition, which was sent those of `before` last; `None`: there are none.
-    fn batch(&self, partition: usize, before: u64) -> Option<Box<InputBatch>> {
-        let of_it = self.inputs.iter().filter(|input| input.participants.contains(partition));
-        let inputs: Vec<_> = of_it.cloned().collect();
-        let &Self { epoch, sealed_in, .. } = self;
-        let digests = self.digests.get(&(partition as u8)).cloned().unwrap_or_default();
-        let has_more = false;
-        (!inputs.is_empty()).then(|| Box::new(InputBatch { before, epoch, sealed_in, has_more, inputs, digests }))
-    }
-}
-
 /// Orders inputs.
 #[derive(Debug)]
 pub struct Sequencer {
     /// The present configuration.
     configuration: u64,
+    scheme: SchemeKind,
     followers: Vec<Follower>,
-    /// The last sealed epoch.
-    epoch: u64,
     /// Inputs of the next epoch.
     open: Vec<Input>,
     /// Sealed epochs that a partition may ask for again.
-    log: VecDeque<SealedEpoch>,
-    /// Inputs in it.
-    logged: usize,
+    epochs: EpochLog,
     /// Inputs in it when a partition was last asked for a checkpoint.
     asked_at: usize,
-    /// Digests that are in no entry of the stream: they go with the next epoch, and need no force of their own.
-    digests: Vec<(u64, u8, Digests)>,
-    stream: ReplicationStream,
+    /// Entries that go with the next epoch: they need no force of their own.
+    notes: Vec<Entry>,
+    log: LocalLog,
     /// The assigned time of the last input, in microseconds: it never goes back.
     now_us: u64,
     order: OrderSettings,
@@ -109,19 +83,19 @@ pub struct Sequencer {
 }
 
 impl Sequencer {
-    /// A sequencer of these partitions, with an empty log.
+    /// A sequencer of these partitions, with an empty log, which its hot backups have too.
     pub(crate) fn new(configuration: &Configuration) -> Self {
         let primaries = configuration.primaries().into_iter();
+        let backups = configuration.sequencer.as_ref().map(Replicas::backups).unwrap_or_default();
         Self {
             configuration: configuration.epoch,
+            scheme: configuration.scheme,
             followers: primaries.map(|primary| Follower::new(primary, Some(0))).collect(),
-            epoch: 0,
             open: Vec::new(),
-            log: VecDeque::new(),
-            logged: 0,
+            epochs: EpochLog::default(),
             asked_at: 0,
-            digests: Vec::new(),
-            stream: ReplicationStream::default(),
+            notes: Vec::new(),
+            log: LocalLog::new(&backups, 0),
             now_us: 0,
             order: OrderSettings::default(),
             seal_at_us: None,
@@ -133,23 +107,15 @@ impl Sequencer {
         self.order = order;
     }
 
-    /// A sequencer that continues a log: the entries of its journal, and the sequence number of the last one.
-    pub(crate) fn recovered(
-        configuration: &Configuration,
-        recovered: RecoveredLog,
-        journal: Address,
-        out: &mut Outbox,
-    ) -> Self {
-        let RecoveredLog { epochs, last } = recovered;
+    /// A sequencer that continues the log of a hot backup, or of its own journal. Hot backups join it later.
+    pub(crate) fn succeeding(configuration: &Configuration, backup: HotBackup, out: &mut Outbox) -> Self {
+        let HotBackup { log, held, journal, .. } = backup;
         let mut sequencer = Self::new(configuration);
         sequencer.followers.iter_mut().for_each(|follower| follower.sent = None);
-        sequencer.epoch = epochs.back().map_or(0, |last| last.epoch);
-        let times = epochs.iter().flat_map(|it| &it.inputs).map(|input| input.call.now.micros() as u64);
-        sequencer.now_us = times.max().unwrap_or_default();
-        sequencer.logged = epochs.iter().map(|it| it.inputs.len()).sum();
-        (sequencer.log, sequencer.stream) = (epochs, ReplicationStream::new(&[journal], last));
+        sequencer.now_us = log.now_us;
+        (sequencer.epochs, sequencer.log) = (log, LocalLog::new(journal.as_slice(), held));
         for follower in &sequencer.followers {
-            out.send(follower.primary, Message::ResumeAfter(sequencer.epoch));
+            out.send(follower.primary, Message::ResumeAfter(sequencer.epochs.last));
         }
         sequencer
     }
@@ -160,29 +126,38 @@ impl Sequencer {
     }
 
     /// Begins a journal, which makes epochs durable.
-    pub(crate) fn begin_journal(&mut self, me: Address, scheme: SchemeKind, out: &mut Outbox) {
-        self.stream.add(me);
-        self.renew_base(scheme, out);
+    pub(crate) fn begin_journal(&mut self, me: Address, out: &mut Outbox) {
+        self.log.add(me);
+        self.renew_base(out);
     }
 
     /// Begins another base of the journal: the part of the log that is still needed.
-    pub(crate) fn renew_base(&mut self, scheme: SchemeKind, out: &mut Outbox) {
-        let entries = |it: &SealedEpoch| {
-            let epoch = it.epoch;
-            let digests = it.digests.clone().into_iter();
-            let digests = digests.map(move |(partition, digests)| Entry::Digests(epoch, partition, digests));
-            std::iter::once(Entry::Inputs(epoch, it.inputs.clone())).chain(digests)
-        };
-        let mut remembered: Vec<_> = self.log.iter().flat_map(entries).collect();
-        if self.log.back().is_none_or(|last| last.epoch != self.epoch) {
-            // Epochs count on.
-            remembered.push(Entry::Inputs(self.epoch, Vec::new()));
-        }
-        out.actions.push(Action::Base(Box::new(Base { held: self.stream.last(), scheme, remembered })));
+    pub(crate) fn renew_base(&mut self, out: &mut Outbox) {
+        out.actions.push(Action::Base(Box::new(self.epochs.base(self.log.proposed(), self.scheme))));
     }
 
-    /// Another configuration of the same sequencer.
-    pub(crate) fn configure(&mut self, configuration: &Configuration, before: &Configuration) {
+    /// Sends the log to a member, which is a hot backup from now on.
+    fn add_backup(&mut self, member: Address, since: u64, out: &mut Outbox) {
+        self.log.forget(member, out);
+        let mut base = Box::new(self.epochs.base(self.log.proposed(), self.scheme));
+        let remembered = std::mem::take(&mut base.remembered);
+        let pieces = remembered.len() as u64;
+        for entry in remembered {
+            out.send(member, Message::Remember { since, entries: vec![entry] });
+        }
+        out.send(member, Message::State { since, pieces, base });
+        self.log.add(member);
+    }
+
+    /// Another configuration of the same sequencer. `journal`: its own address, if it has one.
+    pub(crate) fn configure(
+        &mut self,
+        configuration: &Configuration,
+        before: &Configuration,
+        journal: Option<Address>,
+        now_us: u64,
+        out: &mut Outbox,
+    ) {
         self.configuration = configuration.epoch;
         let replaced = configuration.replaced(before);
         for (partition, follower) in self.followers.iter_mut().enumerate() {
@@ -192,6 +167,9 @@ impl Sequencer {
                 follower.unexecuted.clear();
             }
         }
+        let backups = configuration.sequencer.as_ref().map(Replicas::backups).unwrap_or_default();
+        self.log.keep(&backups.into_iter().chain(journal).collect::<Vec<_>>(), out);
+        self.go_on(now_us, out);
     }
 
     /// Receives a message.
@@ -199,11 +177,12 @@ impl Sequencer {
         match message {
             Message::Submit(submission) => self.submit(from, *submission, now_us, out),
             Message::Ack { sequence } => {
-                self.stream.on_ack(from, sequence, out);
-                self.note_sent(now_us);
-                if self.order.epoch_us == 0 {
-                    self.seal(now_us, out);
-                }
+                self.log.on_ack(from, sequence, out);
+                self.go_on(now_us, out);
+            }
+            Message::Join { since } => {
+                self.add_backup(from, since, out);
+                self.go_on(now_us, out);
             }
             Message::ResumeAfter(epoch) => self.resume(from, epoch, out),
             Message::Checkpointed(epoch) => self.truncate(from, epoch),
@@ -264,44 +243,49 @@ impl Sequencer {
         }
     }
 
+    /// More of the log may be decided.
+    fn go_on(&mut self, now_us: u64, out: &mut Outbox) {
+        self.note_sent(now_us);
+        if self.order.epoch_us == 0 {
+            self.seal(now_us, out);
+        }
+    }
+
     /// Notes when epochs were sent that have become durable.
     fn note_sent(&mut self, now_us: u64) {
-        let held = self.stream.held();
+        let decided = self.log.decided();
         for follower in &mut self.followers {
             let unsent = follower.unexecuted.iter_mut().rev().take_while(|(.., sent)| sent.is_none());
-            let durable = unsent.filter(|(_, sequence, _)| *sequence <= held);
+            let durable = unsent.filter(|(_, position, _)| *position <= decided);
             durable.for_each(|(.., sent)| *sent = Some(now_us));
         }
     }
 
     /// Seals the open epoch, and sends it when it is durable; if epochs take no fixed time, once the one before is.
     fn seal(&mut self, now_us: u64, out: &mut Outbox) {
-        if self.open.is_empty() || self.order.epoch_us == 0 && !self.stream.is_acked() {
+        let is_free = self.log.decided() == self.log.proposed();
+        if self.open.is_empty() || self.order.epoch_us == 0 && !is_free {
             return;
         }
-        self.epoch += 1;
-        let (epoch, inputs) = (self.epoch, self.take_open());
-        self.stream.append(|| Entry::Inputs(epoch, inputs.clone()), out);
-        for (epoch, partition, digests) in std::mem::take(&mut self.digests) {
-            self.stream.append(|| Entry::Digests(epoch, partition, digests), out);
+        let (epoch, inputs) = (self.epochs.last + 1, self.take_open());
+        self.log.propose(|| Entry::Inputs(epoch, inputs.clone()), out);
+        for note in std::mem::take(&mut self.notes) {
+            self.log.propose(|| note, out);
         }
         let sealed = SealedEpoch { epoch, sealed_in: self.configuration, inputs, digests: BTreeMap::new() };
         for (partition, follower) in self.followers.iter_mut().enumerate() {
             if let Some(batch) = follower.sent.and_then(|before| sealed.batch(partition, before)) {
                 follower.sent = Some(epoch);
-                self.stream.send_when_acked(follower.primary, Message::Inputs(batch), out);
+                self.log.send_when_decided(follower.primary, Message::Inputs(batch), out);
                 let has_own = sealed.inputs.iter().any(|input| input.participants == PartitionSet::of(partition));
                 if has_own && self.order.max_lag_us > 0 {
-                    follower.unexecuted.push_back((epoch, self.stream.last(), None));
+                    follower.unexecuted.push_back((epoch, self.log.proposed(), None));
                 }
             }
         }
         self.note_sent(now_us);
-        if self.stream.is_replicated() {
-            self.logged += sealed.inputs.len();
-            self.log.push_back(sealed);
-            self.shorten(out);
-        }
+        self.epochs.push(sealed);
+        self.shorten(out);
     }
 
     /// The inputs of the next epoch.
@@ -321,12 +305,12 @@ impl Sequencer {
 
     /// A partition with few inputs writes checkpoints seldom, and the log is kept for it: asks it for one.
     fn shorten(&mut self, out: &mut Outbox) {
-        if self.logged < self.asked_at + MAX_LOGGED {
+        if self.epochs.inputs < self.asked_at + MAX_LOGGED {
             return;
         }
-        self.asked_at = self.logged;
-        if let Some(first) = self.log.front() {
-            let needs = |at: &usize| self.followers[*at].checkpoint < first.epoch;
+        self.asked_at = self.epochs.inputs;
+        if let Some(first) = self.epochs.epochs.front() {
+            let needs = |at: &usize| self.epochs.checkpoint(*at as u8) < first.epoch;
             let participants = first.inputs.iter().fold(PartitionSet::EMPTY, |all, it| all.union(it.participants));
             for at in participants.iter().filter(needs) {
                 out.send(self.followers[at].primary, Message::WriteCheckpoint);
@@ -342,12 +326,12 @@ impl Sequencer {
     fn resume(&mut self, from: Address, after: u64, out: &mut Outbox) {
         let Some(partition) = self.follower(from) else { return };
         let (mut before, mut left) = (after, INPUTS_AT_ONCE);
-        for sealed in self.log.iter().filter(|it| it.epoch > after) {
+        for sealed in self.epochs.epochs.iter().filter(|it| it.epoch > after) {
             let Some(mut batch) = sealed.batch(partition, before) else { continue };
             before = sealed.epoch;
             left = left.saturating_sub(batch.inputs.len());
             batch.has_more = left == 0;
-            self.stream.send_when_acked(from, Message::Inputs(batch), out);
+            self.log.send_when_decided(from, Message::Inputs(batch), out);
             if left == 0 {
                 // It asks for the rest.
                 self.followers[partition].sent = None;
@@ -371,25 +355,18 @@ impl Sequencer {
     fn note_executed(&mut self, from: Address, epoch: u64, digests: Digests) {
         self.note_executed_own(from, epoch);
         let Some(partition) = self.follower(from).filter(|_| !digests.is_empty()).map(|at| at as u8) else { return };
-        let at = self.log.binary_search_by_key(&epoch, |it| it.epoch);
-        if let Ok(at) = at
-            && !self.log[at].digests.contains_key(&partition)
-        {
-            self.log[at].digests.insert(partition, digests.clone());
-            self.digests.push((epoch, partition, digests));
+        if self.epochs.note_digests(epoch, partition, digests.clone()) {
+            self.notes.push(Entry::Digests(epoch, partition, digests));
         }
     }
 
     /// A partition needs no inputs up to an epoch any more.
     fn truncate(&mut self, from: Address, epoch: u64) {
         let Some(partition) = self.follower(from) else { return };
-        self.followers[partition].checkpoint = epoch;
         self.followers[partition].unexecuted.retain(|(other, ..)| *other > epoch);
-        let followers = &self.followers;
-        let needs = |epoch: u64, input: &Input| input.participants.iter().any(|at| followers[at].checkpoint < epoch);
-        self.log.retain(|it| it.inputs.iter().any(|input| needs(it.epoch, input)));
-        self.logged = self.log.iter().map(|it| it.inputs.len()).sum();
-        self.asked_at = self.asked_at.min(self.logged);
+        self.epochs.note_checkpoint(partition as u8, epoch);
+        self.asked_at = self.asked_at.min(self.epochs.inputs);
+        self.notes.push(Entry::Checkpointed(partition as u8, epoch));
     }
 }
 
@@ -398,57 +375,5 @@ fn found_keys(keys: &InputKeys) -> usize {
     match keys {
         InputKeys::Found(found) => found.iter().map(|(_, keys)| keys.requests().len()).sum(),
         InputKeys::Declared | InputKeys::All => 0,
-    }
-}
-
-/// The log of a sequencer, as its journal has it.
-#[derive(Debug, Default)]
-pub(crate) struct RecoveredLog {
-    epochs: VecDeque<SealedEpoch>,
-    /// The sequence number of the last entry of the stream.
-    last: u64,
-}
-
-impl RecoveredLog {
-    /// The log of a base after which this entry of the stream was the last one.
-    pub(crate) fn at(last: u64) -> Self {
-        Self { last, ..Self::default() }
-    }
-
-    /// Reads an entry that the base has.
-    ///
-    /// # Errors
-    /// When it is none of an input log.
-    pub(crate) fn remember(&mut self, entry: Entry) -> Result<(), String> {
-        match entry {
-            Entry::Inputs(epoch, inputs) => {
-                if self.epochs.back().is_some_and(|last| last.epoch >= epoch) {
-                    return Err(format!("epoch {epoch} of the input log follows a later one"));
-                }
-                self.epochs.push_back(SealedEpoch { epoch, sealed_in: 0, inputs, digests: BTreeMap::new() });
-                Ok(())
-            }
-            Entry::Digests(epoch, partition, digests) => {
-                // The epoch may be one that is not needed any more.
-                if let Ok(at) = self.epochs.binary_search_by_key(&epoch, |it| it.epoch) {
-                    self.epochs[at].digests.insert(partition, digests);
-                }
-                Ok(())
-            }
-            Entry::NoOp => Ok(()),
-            other => Err(format!("the input log has another entry: {other:?}")),
-        }
-    }
-
-    /// Reads the next entry of the stream.
-    ///
-    /// # Errors
-    /// As [`Self::remember`]; when an entry before it is missing.
-    pub(crate) fn append(&mut self, sequence: u64, entry: Entry) -> Result<(), String> {
-        if sequence != self.last + 1 {
-            return Err(format!("entry {sequence} follows entry {}: entries are missing", self.last));
-        }
-        self.last = sequence;
-        self.remember(entry)
     }
 }

@@ -3,7 +3,8 @@
 use glassbox::record::Timestamp;
 use glassbox::research::shard::{Call, DeclaredKeys, KeyRequest, PartitionSet, Touch, WatchedKey};
 
-use super::sequencer::{RecoveredLog, Sequencer};
+use super::hot_backup::HotBackup;
+use super::sequencer::Sequencer;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
@@ -40,7 +41,7 @@ impl Logged {
     fn begun() -> Self {
         let mut logged = Self::new(Sequencer::new(&configuration()));
         let mut out = Outbox::default();
-        logged.sequencer.begin_journal(ME, SCHEME, &mut out);
+        logged.sequencer.begin_journal(ME, &mut out);
         logged.carry_out(out);
         logged
     }
@@ -85,12 +86,12 @@ impl Logged {
     /// A successor that reads the journal.
     fn restarted(self) -> Self {
         let base = self.base.expect("it has a journal");
-        let mut log = RecoveredLog::at(base.held);
+        let mut log = HotBackup::new(ME, base.held).with_journal(ME);
         base.remembered.into_iter().for_each(|entry| log.remember(entry).unwrap());
         self.entries.into_iter().for_each(|(sequence, entry)| log.append(sequence, entry).unwrap());
         let mut out = Outbox::default();
-        let next = configuration().with_new_coordinator(ME).unwrap();
-        Self::new(Sequencer::recovered(&next, log, ME, &mut out))
+        let next = configuration().resume(&[ME], &[], &[]);
+        Self::new(Sequencer::succeeding(&next, log, &mut out))
     }
 
     fn epochs(&self, of: u8) -> Vec<(u64, u64)> {
@@ -106,7 +107,7 @@ fn epochs_count_on_after_a_restart_whatever_the_base_still_has() {
     // The log is kept for partition 1 only; then a base is written.
     logged.handle(partition(0), Message::Checkpointed(4));
     let mut out = Outbox::default();
-    logged.sequencer.renew_base(SCHEME, &mut out);
+    logged.sequencer.renew_base(&mut out);
     logged.carry_out(out);
     let mut logged = logged.restarted();
     logged.submit_to(0);

@@ -1,5 +1,6 @@
 //! The change of a member's role when a configuration arrives.
 
+use crate::deterministic::sequencer::Sequencer;
 use crate::node::member::{Member, answer};
 use crate::node::role::Role;
 use crate::participant::partition::Partition;
@@ -17,12 +18,14 @@ impl Member {
         self.order_since = self.configuration.order_since();
         match self.me {
             Address::Replica { partition, .. } => self.take_role(usize::from(partition), &before, out),
+            Address::Coordinator(_) if self.configuration.sequencer.is_some() => {
+                self.take_sequencer_role(&before, now_us, out);
+            }
             Address::Coordinator(_) => {
                 let since = |configuration: &Configuration| configuration.coordinator_since(self.me);
                 match &mut self.role {
                     // The coordinator was replaced.
                     role if since(&self.configuration) != since(&before) => *role = Role::Idle,
-                    Role::Sequencer(it) => it.configure(&self.configuration, &before),
                     Role::Coordinator(it) => {
                         it.set_active(!self.configuration.scheme.clients_coordinate(), out);
                         let restarts_order = self.order_since != before.order_since();
@@ -49,6 +52,31 @@ impl Member {
         for (from, packet) in due {
             self.handle(from, packet, now_us, out);
         }
+    }
+
+    /// The role of a member of the sequencer's group.
+    fn take_sequencer_role(&mut self, before: &Configuration, now_us: u64, out: &mut Outbox) {
+        let (me, journal) = (self.me, self.journals.then_some(self.me));
+        let since = |configuration: &Configuration| configuration.sequencer.as_ref().map(|it| it.since);
+        let is_same = since(&self.configuration) == since(before);
+        let is_sequencer = self.configuration.coordinator_since(me).is_some();
+        let backup = self.configuration.backup_since(me);
+        self.role = match std::mem::replace(&mut self.role, Role::Idle) {
+            Role::Sequencer(mut sequencer) if is_sequencer && is_same => {
+                sequencer.configure(&self.configuration, before, journal, now_us, out);
+                Role::Sequencer(sequencer)
+            }
+            Role::HotBackup(backup) if is_sequencer => {
+                Role::Sequencer(Box::new(Sequencer::succeeding(&self.configuration, *backup, out)))
+            }
+            role @ (Role::HotBackup(_) | Role::Joining { .. })
+                if is_same && backup.is_some() && backup == before.backup_since(me) =>
+            {
+                role
+            }
+            _ => Role::joining(me, &self.configuration, &self.make, out),
+        };
+        self.set_order();
     }
 
     fn take_role(&mut self, partition: usize, before: &Configuration, out: &mut Outbox) {

@@ -10,7 +10,8 @@
 use glassbox::research::shard::Shard;
 
 use crate::deterministic::executor::Executor;
-use crate::deterministic::sequencer::{RecoveredLog, Sequencer};
+use crate::deterministic::hot_backup::HotBackup;
+use crate::deterministic::sequencer::Sequencer;
 use crate::node::member::Member;
 use crate::node::role::{MakeShard, Role};
 use crate::participant::backup::Backup;
@@ -38,8 +39,8 @@ pub(crate) enum RecoveredState {
     Backup(Box<Backup>),
     /// The rows of an executor, the epoch after which they were so, and what it had sent to which partition.
     Executor(Box<Shard>, u64, Vec<(u8, Exchange)>),
-    /// The log of a sequencer.
-    Sequencer(RecoveredLog),
+    /// The log of a sequencer or hot backup.
+    Sequencer(Box<HotBackup>),
 }
 
 /// The result of a replay.
@@ -75,7 +76,9 @@ impl JournalReplay {
             (Record::Base { since, held, scheme }, None) => {
                 let shard = self.shard.take().ok_or("the journal has a base without rows")?;
                 let state = match self.me {
-                    Address::Coordinator(_) => RecoveredState::Sequencer(RecoveredLog::at(held)),
+                    me @ Address::Coordinator(_) => {
+                        RecoveredState::Sequencer(Box::new(HotBackup::new(me, held).with_journal(me)))
+                    }
                     _ if scheme.is_deterministic() => RecoveredState::Executor(Box::new(shard), held, Vec::new()),
                     me => RecoveredState::Backup(Box::new(Backup::at(shard, me, held, scheme).with_journal(me))),
                 };
@@ -133,7 +136,7 @@ impl Member {
                 Role::Executor(Box::new(Executor::recovered(*shard, kind, &configuration, (epoch, sent), out)))
             }
             (RecoveredState::Sequencer(log), _) => {
-                Role::Sequencer(Box::new(Sequencer::recovered(&configuration, log, me, out)))
+                Role::Sequencer(Box::new(Sequencer::succeeding(&configuration, *log, out)))
             }
             (RecoveredState::Backup(backup), scheme) => {
                 let mut partition = Partition::promoted(*backup, out);
@@ -155,12 +158,12 @@ impl Member {
         match &mut self.role {
             Role::Primary(partition) => partition.begin_journal(self.me, out),
             Role::Executor(executor) => executor.begin_journal(out),
-            Role::Sequencer(sequencer) => sequencer.begin_journal(self.me, self.configuration.scheme, out),
-            Role::Backup(_) => {
+            Role::Sequencer(sequencer) => sequencer.begin_journal(self.me, out),
+            Role::Backup(_) | Role::HotBackup(_) => {
                 self.take_journal();
                 self.renew_base(out);
             }
-            // It has no rows yet.
+            // It has nothing yet.
             _ => {}
         }
     }
@@ -168,6 +171,7 @@ impl Member {
     pub(crate) fn take_journal(&mut self) {
         self.role = match std::mem::replace(&mut self.role, Role::Idle) {
             Role::Backup(backup) => Role::Backup(Box::new(backup.with_journal(self.me))),
+            Role::HotBackup(backup) => Role::HotBackup(Box::new(backup.with_journal(self.me))),
             other => other,
         };
     }
@@ -178,7 +182,8 @@ impl Member {
             Role::Primary(partition) => partition.renew_base(out),
             Role::Backup(backup) => backup.base(out),
             Role::Executor(executor) => executor.renew_base(out),
-            Role::Sequencer(sequencer) => sequencer.renew_base(self.configuration.scheme, out),
+            Role::Sequencer(sequencer) => sequencer.renew_base(out),
+            Role::HotBackup(backup) => backup.base(self.configuration.scheme, out),
             _ => {}
         }
     }

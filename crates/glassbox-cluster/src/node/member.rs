@@ -10,6 +10,7 @@ use glassbox::{Error, Procedure};
 
 use crate::coordinator::commit::{Coordinator, Ended};
 use crate::deterministic::executor::Executor;
+use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
 use crate::node::role::{MakeShard, Role};
 use crate::participant::backup::Backup;
@@ -38,6 +39,8 @@ pub struct Member {
     pub(crate) samples: bool,
     /// Whether it has a journal.
     pub(crate) journals: bool,
+    /// How it orders inputs while it is the sequencer.
+    pub(crate) order: OrderSettings,
 }
 
 impl Member {
@@ -57,28 +60,30 @@ impl Member {
 
     pub(crate) fn new(me: Address, configuration: Configuration, make: MakeShard, role: Role) -> Self {
         let (order_since, begun) = (configuration.order_since(), role.begun(me, &configuration));
-        Self { me, configuration, make, role, early: Vec::new(), order_since, begun, samples: false, journals: false }
+        let (early, order, samples, journals) = (Vec::new(), OrderSettings::default(), false, false);
+        Self { me, configuration, make, role, early, order_since, begun, samples, journals, order }
     }
 
-    /// The epoch since which a replica has its role.
+    /// The epoch since which a member of a group has its role.
     pub fn since(&self) -> Option<u64> {
-        let Address::Replica { partition, .. } = self.me else { return None };
-        let replicas = &self.configuration.partitions[usize::from(partition)];
-        let backup = self.configuration.backup_since(self.me).map(|(_, since)| since);
-        backup.or((replicas.primary == self.me).then_some(replicas.since))
+        self.configuration.since_of(self.me)
     }
 
-    /// A restarted replica without rows: a backup as soon as a configuration names it.
+    /// A restarted member without rows or log: a backup as soon as a configuration names it.
     pub fn returning(me: Address, configuration: Configuration, make: MakeShard, out: &mut Outbox) -> Self {
         let role = Role::joining(me, &configuration, &make, out);
         Self::new(me, configuration, make, role)
     }
 
-    /// A coordinator; one with a predecessor first recovers the predecessor's transactions.
+    /// A coordinator; one with a predecessor first recovers the predecessor's transactions. Under a deterministic scheme,
+    /// the sequencer or a hot backup at the beginning of a cluster.
     pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
         let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
         if configuration.scheme.is_deterministic() {
-            let role = Role::Sequencer(Box::new(Sequencer::new(&configuration)));
+            let role = match configuration.backup_since(me) {
+                Some((sequencer, _)) => Role::HotBackup(Box::new(HotBackup::new(sequencer, 0))),
+                None => Role::Sequencer(Box::new(Sequencer::new(&configuration))),
+            };
             return Self::new(me, configuration, make, role);
         }
         let since = configuration.coordinator_since(me).unwrap_or_default();
@@ -114,7 +119,8 @@ impl Member {
         match &self.role {
             Role::Primary(partition) => (!partition.is_idle()).then(|| "transactions are active".to_owned()),
             Role::Backup(backup) => backup.lost().map(|why| format!("replication has stopped: {why}")),
-            Role::Joining { .. } => Some("it waits for its rows".to_owned()),
+            Role::HotBackup(backup) => backup.lost().map(|why| format!("replication has stopped: {why}")),
+            Role::Joining { .. } => Some("it waits for what its primary has".to_owned()),
             Role::Coordinator(coordinator) => {
                 let pending = coordinator.pending();
                 (pending > 0).then(|| format!("{pending} transactions are undecided"))
@@ -197,6 +203,7 @@ impl Member {
             (Role::Executor(executor), message) => executor.handle(from, message, out),
             (Role::Sequencer(it), message) => it.handle(from, message, now_us, out),
             (Role::Backup(backup), message) => backup.handle(from, message, out),
+            (Role::HotBackup(backup), message) => backup.handle(from, message, out),
             (Role::Coordinator(it), Message::Submit(submission)) => it.submit(from, *submission, now_us, out),
             (Role::Coordinator(it), Message::Recovered(found)) => it.recovered(from, &found, now_us, out),
             (Role::Coordinator(it), Message::DecisionAcks { received, .. }) => it.acked(from, received),
@@ -208,9 +215,9 @@ impl Member {
             (Role::Coordinator(it), Message::AskTurn { number }) => it.asked_for_turn(from, number, out),
             (Role::Coordinator(it), Message::Turn(turn)) => it.take_turn(*turn, out),
             (Role::Coordinator(it), Message::Result(result)) => answer(it.on_result(*result, now_us, out), out),
-            // Rows are accepted from the primary only.
+            // Rows and entries are accepted from the primary only.
             (Role::Joining { primary, .. }, _) if from != *primary => {}
-            (Role::Joining { since, shard, pieces, .. }, Message::Rows { since: sent, table, rows })
+            (Role::Joining { since, shard: Some(shard), pieces, .. }, Message::Rows { since: sent, table, rows })
                 if sent == *since =>
             {
                 *pieces += 1;
@@ -239,14 +246,18 @@ impl Member {
         }
     }
 
-    /// All rows are here, if all messages arrived.
+    /// All rows and entries are here, if all messages arrived.
     fn joined(&mut self, from: Address, base: Base, sent: u64) {
         self.role = match std::mem::replace(&mut self.role, Role::Idle) {
             Role::Joining { shard, remembered, pieces, .. } if pieces == sent => {
-                let backup = Backup::following(*shard, from, Base { remembered, ..base });
-                backup.map_or_else(Role::Unfit, |backup| Role::Backup(Box::new(backup)))
+                let base = Base { remembered, ..base };
+                let role = match shard {
+                    Some(shard) => Backup::following(*shard, from, base).map(|it| Role::Backup(Box::new(it))),
+                    None => HotBackup::following(from, base).map(|it| Role::HotBackup(Box::new(it))),
+                };
+                role.unwrap_or_else(Role::Unfit)
             }
-            Role::Joining { pieces, .. } => Role::Unfit(format!("{pieces} of {sent} messages with rows arrived")),
+            Role::Joining { pieces, .. } => Role::Unfit(format!("{pieces} of {sent} messages arrived")),
             other => other,
         };
     }
@@ -275,13 +286,18 @@ impl Member {
         }
     }
 
-    /// This member; a sequencer orders inputs so.
+    /// This member, which orders inputs so while it is the sequencer.
     #[must_use]
     pub fn with_order(mut self, order: OrderSettings) -> Self {
-        if let Role::Sequencer(sequencer) = &mut self.role {
-            sequencer.set_order(order);
-        }
+        self.order = order;
+        self.set_order();
         self
+    }
+
+    pub(crate) fn set_order(&mut self) {
+        if let Role::Sequencer(sequencer) = &mut self.role {
+            sequencer.set_order(self.order);
+        }
     }
 
     /// When [`Self::tick`] is to be called, in microseconds.

@@ -6,6 +6,7 @@ use glassbox::research::shard::Shard;
 
 use crate::coordinator::commit::Coordinator;
 use crate::deterministic::executor::Executor;
+use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
@@ -31,8 +32,8 @@ pub enum Role {
         primary: Address,
         /// The epoch since which it is a backup.
         since: u64,
-        /// The rows so far.
-        shard: Box<Shard>,
+        /// The rows so far; `None`: it is to be a hot backup, which has none.
+        shard: Option<Box<Shard>>,
         /// The state besides the rows so far.
         remembered: Vec<Entry>,
         /// The number of messages with rows and state so far.
@@ -46,22 +47,26 @@ pub enum Role {
     Executor(Box<Executor>),
     /// Orders all transactions.
     Sequencer(Box<Sequencer>),
+    /// Has the same log as the sequencer, and can take over.
+    HotBackup(Box<HotBackup>),
     /// The configuration gives it no role.
     Idle,
 }
 
 impl Role {
-    /// The role of a replica without rows.
+    /// The role of a member of a group that has no rows or log.
     pub(crate) fn joining(me: Address, configuration: &Configuration, make: &MakeShard, out: &mut Outbox) -> Self {
-        match configuration.backup_since(me) {
-            Some((primary, since)) => match make() {
-                Ok(shard) => {
-                    out.send(primary, Message::Join { since });
-                    Self::Joining { primary, since, shard: Box::new(shard), remembered: Vec::new(), pieces: 0 }
-                }
-                Err(why) => Self::Unfit(why),
-            },
-            None => Self::Idle,
+        let Some((primary, since)) = configuration.backup_since(me) else { return Self::Idle };
+        let shard = match me {
+            Address::Replica { .. } => make().map(|shard| Some(Box::new(shard))),
+            _ => Ok(None),
+        };
+        match shard {
+            Ok(shard) => {
+                out.send(primary, Message::Join { since });
+                Self::Joining { primary, since, shard, remembered: Vec::new(), pieces: 0 }
+            }
+            Err(why) => Self::Unfit(why),
         }
     }
 

@@ -120,11 +120,6 @@ impl ReplicationStream {
         }
     }
 
-    /// Whether all backups have acknowledged everything.
-    pub(crate) fn is_acked(&self) -> bool {
-        self.held() >= self.last
-    }
-
     /// The last entry that all backups have acknowledged.
     pub(crate) fn held(&self) -> u64 {
         self.backups.iter().map(|&(_, held)| held).min().unwrap_or(self.last)

@@ -1,6 +1,7 @@
 //! Addresses of parties, sessions of coordinating parties, and ids of distributed transactions.
 
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -36,9 +37,61 @@ impl Address {
         }
     }
 
+    /// The group that it is a replica of; `None`: it is a client.
+    pub fn group(self) -> Option<Group> {
+        match self {
+            Self::Replica { partition, .. } => Some(Group::Partition(partition)),
+            Self::Coordinator(_) => Some(Group::Sequencer),
+            Self::Client(_) => None,
+        }
+    }
+
     /// Whether it is a member of the cluster, that is, no client.
     pub fn is_member(self) -> bool {
         !matches!(self, Self::Client(_))
+    }
+}
+
+/// Members of which each can take over what one of them, the primary, does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// The replicas of a partition.
+    Partition(u8),
+    /// The sequencer and its hot backups, under a deterministic scheme.
+    Sequencer,
+}
+
+impl Group {
+    /// A member of the group.
+    pub fn member(self, number: u8) -> Address {
+        match self {
+            Self::Partition(partition) => Address::Replica { partition, replica: number },
+            Self::Sequencer => Address::Coordinator(number.into()),
+        }
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Partition(partition) => write!(f, "partition {partition}"),
+            Self::Sequencer => f.write_str("the sequencer"),
+        }
+    }
+}
+
+/// `sequencer`, or the number of a partition.
+impl FromStr for Group {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "sequencer" => Ok(Self::Sequencer),
+            number => match number.parse() {
+                Ok(partition) => Ok(Self::Partition(partition)),
+                Err(_) => Err("give the number of a partition, or `sequencer`".to_owned()),
+            },
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::fmt;
 use glassbox::research::shard::PartitionSet;
 use serde::{Deserialize, Serialize};
 
-use crate::protocol::address::Address;
+use crate::protocol::address::{Address, Group};
 
 /// The upper bound of epochs: a coordinator's first sequence number is made of the epoch in which it began.
 pub(crate) const MAX_EPOCH: u64 = 1 << 20;
@@ -24,8 +24,10 @@ const MAX_COORDINATORS: usize = 64;
 pub struct Configuration {
     /// Counts the configurations from 1. The operator uses each number once.
     pub epoch: u64,
-    /// The epoch in which each coordinator began.
+    /// The epoch in which each coordinator began; none under a deterministic scheme.
     pub coordinators: Vec<u64>,
+    /// Under a deterministic scheme, the sequencer, as primary, and its hot backups.
+    pub sequencer: Option<Replicas>,
     /// The concurrency-control scheme of all partitions.
     pub scheme: SchemeKind,
     /// The epoch since which the scheme is in force. A transaction that began before it ends under the former scheme,
@@ -35,7 +37,7 @@ pub struct Configuration {
     pub partitions: Vec<Replicas>,
 }
 
-/// The replicas of a partition.
+/// The replicas of a partition or of the input log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Replicas {
@@ -48,6 +50,29 @@ pub struct Replicas {
 }
 
 impl Replicas {
+    fn first(group: Group, replicas: u8) -> Self {
+        let backups = (1..replicas).map(|number| (group.member(number), 1)).collect();
+        Self { primary: group.member(0), since: 1, backups }
+    }
+
+    /// The epoch since which a member has its role here; `None`: it has none.
+    fn since_of(&self, member: Address) -> Option<u64> {
+        if self.primary == member {
+            return Some(self.since);
+        }
+        self.backups.iter().find(|(backup, _)| *backup == member).map(|&(_, since)| since)
+    }
+
+    /// The member that can become the primary when no live one has what the primary had: the former primary, or a
+    /// backup, whose journal has everything that was acknowledged. `kept`: the epoch since which a member had its role
+    /// when it wrote its journal.
+    pub fn heir(&self, kept: impl Fn(Address) -> Option<u64>) -> Option<Address> {
+        if kept(self.primary).is_some() {
+            return Some(self.primary);
+        }
+        self.backups.iter().find(|&&(backup, since)| kept(backup) == Some(since)).map(|&(backup, _)| backup)
+    }
+
     /// The backups' addresses.
     pub fn backups(&self) -> Vec<Address> {
         self.backups.iter().map(|&(backup, _)| backup).collect()
@@ -57,29 +82,37 @@ impl Replicas {
 impl Configuration {
     /// The initial configuration: replica 0 of each partition is its primary.
     pub fn first(partitions: u8, replicas: u8, scheme: SchemeKind) -> Self {
-        let replicas_of = |partition| Replicas {
-            primary: Address::Replica { partition, replica: 0 },
-            since: 1,
-            backups: (1..replicas).map(|replica| (Address::Replica { partition, replica }, 1)).collect(),
-        };
-        let partitions = (0..partitions).map(replicas_of).collect();
-        Self { epoch: 1, coordinators: vec![1], scheme, scheme_since: 1, partitions }
+        let partitions = (0..partitions).map(|it| Replicas::first(Group::Partition(it), replicas)).collect();
+        let (coordinators, sequencer) = (Vec::new(), None);
+        Self { epoch: 1, coordinators, sequencer, scheme, scheme_since: 1, partitions }.with_coordinators(1)
     }
 
-    /// The initial configuration with this number of coordinators, at least one.
+    /// The initial configuration with this number of coordinators, at least one; under a deterministic scheme, of a
+    /// sequencer and its hot backups.
     #[must_use]
     pub fn with_coordinators(self, count: u16) -> Self {
-        Self { coordinators: vec![1; usize::from(count.max(1))], ..self }
+        let count = count.max(1);
+        if self.scheme.is_deterministic() {
+            let count = count.min(MAX_COORDINATORS as u16) as u8;
+            return Self { sequencer: Some(Replicas::first(Group::Sequencer, count)), ..self };
+        }
+        Self { coordinators: vec![1; usize::from(count)], ..self }
     }
 
-    /// The coordinator of a client's distributed transactions.
+    /// The coordinator of a client's distributed transactions, or the sequencer.
     pub fn coordinator_of(&self, client: Address) -> Address {
+        if let Some(sequencer) = &self.sequencer {
+            return sequencer.primary;
+        }
         let Address::Client(number) = client else { return Address::Coordinator(0) };
         Address::Coordinator((number as usize % self.coordinators.len()) as u16)
     }
 
-    /// The epoch since which a coordinator is in place; `None`: there is no such coordinator.
+    /// The epoch since which a coordinator or the sequencer is in place; `None`: it is neither.
     pub fn coordinator_since(&self, coordinator: Address) -> Option<u64> {
+        if let Some(sequencer) = &self.sequencer {
+            return (sequencer.primary == coordinator).then_some(sequencer.since);
+        }
         let Address::Coordinator(number) = coordinator else { return None };
         self.coordinators.get(usize::from(number)).copied()
     }
@@ -107,21 +140,28 @@ impl Configuration {
     /// Whether this is a valid configuration for this number of partitions.
     pub fn is_of(&self, partitions: u8) -> bool {
         let has = |since: u64| (1..=self.epoch).contains(&since);
-        let is_right = |at: u8, replicas: &Replicas| {
+        let is_right = |group: Group, replicas: &Replicas| {
             let others = replicas.backups.iter().copied();
             let all: BTreeMap<_, _> = others.chain([(replicas.primary, replicas.since)]).collect();
-            let is_its = |it: &Address| matches!(it, Address::Replica { partition, .. } if *partition == at);
+            let is_its = |it: &Address| it.group() == Some(group);
             all.len() == replicas.backups.len() + 1 && all.iter().all(|(it, since)| is_its(it) && has(*since))
         };
-        let has_backup = self.partitions.iter().any(|replicas| !replicas.backups.is_empty());
-        let is_one = self.coordinators.len() == 1 && !has_backup;
+        let has_order = match &self.sequencer {
+            None => !self.scheme.is_deterministic() && (1..=MAX_COORDINATORS).contains(&self.coordinators.len()),
+            Some(sequencer) => {
+                let has_backup = self.partitions.iter().any(|replicas| !replicas.backups.is_empty());
+                self.scheme.is_deterministic()
+                    && !has_backup
+                    && self.coordinators.is_empty()
+                    && is_right(Group::Sequencer, sequencer)
+            }
+        };
         (1..MAX_EPOCH).contains(&self.epoch)
-            && (is_one || !self.scheme.is_deterministic())
-            && (1..=MAX_COORDINATORS).contains(&self.coordinators.len())
+            && has_order
             && self.coordinators.iter().all(|&since| has(since))
             && has(self.scheme_since)
             && self.partitions.len() == usize::from(partitions)
-            && (0..).zip(&self.partitions).all(|(at, replicas)| is_right(at, replicas))
+            && (0..).zip(&self.partitions).all(|(at, replicas)| is_right(Group::Partition(at), replicas))
     }
 
     /// Whether this can succeed another configuration of the same cluster.
@@ -131,11 +171,34 @@ impl Configuration {
             && self.is_of(before.partitions.len() as u8)
     }
 
-    fn replicas_of(&self, address: Address) -> Option<&Replicas> {
-        match address {
-            Address::Replica { partition, .. } => self.partitions.get(usize::from(partition)),
-            _ => None,
+    /// The members of a group; `None`: there is no such group.
+    pub fn group(&self, group: Group) -> Option<&Replicas> {
+        match group {
+            Group::Partition(partition) => self.partitions.get(usize::from(partition)),
+            Group::Sequencer => self.sequencer.as_ref(),
         }
+    }
+
+    fn group_mut(&mut self, group: Group) -> Option<&mut Replicas> {
+        match group {
+            Group::Partition(partition) => self.partitions.get_mut(usize::from(partition)),
+            Group::Sequencer => self.sequencer.as_mut(),
+        }
+    }
+
+    /// All groups: the partitions, and under a deterministic scheme the sequencer.
+    pub fn groups(&self) -> impl Iterator<Item = Group> + use<> {
+        let sequencer = self.sequencer.is_some().then_some(Group::Sequencer);
+        (0..self.partitions.len() as u8).map(Group::Partition).chain(sequencer)
+    }
+
+    fn replicas_of(&self, address: Address) -> Option<&Replicas> {
+        address.group().and_then(|group| self.group(group))
+    }
+
+    /// The epoch since which a member of a group has its role; `None`: it has none.
+    pub fn since_of(&self, member: Address) -> Option<u64> {
+        self.replicas_of(member)?.since_of(member)
     }
 
     /// A backup's primary, and the epoch since which it is a backup; `None` if it is no backup.
@@ -149,18 +212,16 @@ impl Configuration {
     pub fn admits(&self, from: Address, epoch: u64) -> bool {
         match from {
             Address::Client(_) => true,
-            Address::Coordinator(_) => self.coordinator_since(from).is_some_and(|since| epoch >= since),
-            Address::Replica { .. } => {
-                let Some(replicas) = self.replicas_of(from) else { return false };
-                if replicas.primary == from {
-                    return epoch >= replicas.since;
-                }
-                replicas.backups.iter().any(|&(backup, since)| backup == from && epoch >= since)
+            Address::Coordinator(_) if self.sequencer.is_none() => {
+                self.coordinator_since(from).is_some_and(|since| epoch >= since)
+            }
+            Address::Coordinator(_) | Address::Replica { .. } => {
+                self.since_of(from).is_some_and(|since| epoch >= since)
             }
         }
     }
 
-    /// The next configuration: this backup is its partition's primary. The other backups are sent all rows again.
+    /// The next configuration: this backup is the primary of its group. The other backups join it anew.
     ///
     /// # Errors
     /// When it is no backup.
@@ -185,26 +246,26 @@ impl Configuration {
         if !self.replicas_of(backup).is_some_and(is_backup) {
             return Err(format!("{backup} is no backup in configuration {}", self.epoch));
         }
-        let (mut next, Address::Replica { partition, .. }) = (self.clone(), backup) else { unreachable!("found") };
-        next.epoch += 1;
-        change(&mut next.partitions[usize::from(partition)], next.epoch);
+        let mut next = Self { epoch: self.epoch + 1, ..self.clone() };
+        let epoch = next.epoch;
+        change(backup.group().and_then(|group| next.group_mut(group)).expect("found"), epoch);
         Ok(next)
     }
 
-    /// The next configuration: this replica is a backup, which begins without rows.
+    /// The next configuration: this member is a backup of its group, which begins with nothing.
     ///
     /// # Errors
-    /// When it is no replica of a partition, or its primary.
+    /// When it is no member of a group, or its primary.
     pub fn with(&self, backup: Address) -> Result<Self, String> {
         let replicas = self.replicas_of(backup).filter(|replicas| replicas.primary != backup);
         if replicas.is_none() {
             return Err(format!("{backup} cannot become a backup in configuration {}", self.epoch));
         }
-        let (mut next, Address::Replica { partition, .. }) = (self.clone(), backup) else { unreachable!("found") };
-        next.epoch += 1;
-        let backups = &mut next.partitions[usize::from(partition)].backups;
+        let mut next = Self { epoch: self.epoch + 1, ..self.clone() };
+        let epoch = next.epoch;
+        let backups = &mut backup.group().and_then(|group| next.group_mut(group)).expect("found").backups;
         backups.retain(|&(other, _)| other != backup);
-        backups.push((backup, next.epoch));
+        backups.push((backup, epoch));
         Ok(next)
     }
 
@@ -223,17 +284,6 @@ impl Configuration {
         }
     }
 
-    /// The replica that can become a partition's primary when no live replica has its rows: the former primary, or a
-    /// backup, whose journal has everything that was acknowledged. `kept`: the epoch since which a replica had its role
-    /// when it wrote its journal.
-    pub fn heir(&self, partition: usize, kept: impl Fn(Address) -> Option<u64>) -> Option<Address> {
-        let Replicas { primary, ref backups, .. } = self.partitions[partition];
-        if kept(primary).is_some() {
-            return Some(primary);
-        }
-        backups.iter().find(|&&(backup, since)| kept(backup) == Some(since)).map(|&(backup, _)| backup)
-    }
-
     /// The next configuration: these processes were restarted. A partition whose primary is among them continues from
     /// the primary's journal, with a new epoch for the role; the replicas in `gone` are removed.
     #[must_use]
@@ -245,7 +295,7 @@ impl Configuration {
                 *since = epoch;
             }
         }
-        for replicas in &mut next.partitions {
+        for replicas in next.partitions.iter_mut().chain(&mut next.sequencer) {
             let is_here = |it: &&Address| **it == replicas.primary || replicas.backups.iter().any(|(at, _)| at == *it);
             if let Some(&primary) = primaries.iter().find(is_here) {
                 replicas.backups.push((replicas.primary, epoch));

@@ -51,6 +51,8 @@ pub enum Entry {
     Digests(u64, u8, Digests),
     /// A message to the executor of this partition, which may need it again; only the base of an executor has them.
     Sent(u8, Box<Exchange>),
+    /// A partition needs no inputs up to this epoch any more; only a sequencer's stream has them.
+    Checkpointed(u8, u64),
 }
 
 /// A run as a backup repeats it.
@@ -67,7 +69,7 @@ pub struct Part {
 }
 
 /// The version of the record format, which a journal states.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A record of a replica's journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -100,27 +100,31 @@ impl Node {
         Ok(())
     }
 
-    /// A coordinator, or a sequencer, which continues the log in its journal.
+    /// A coordinator; or a sequencer, which continues the log in its journal; or a hot backup.
     fn coordinator(&mut self, configuration: Configuration, out: &mut Outbox) -> Result<Member, String> {
+        let (me, empty) = (self.me, Arc::clone(&self.empty));
+        let has_log = configuration.scheme.is_deterministic() && configuration.epoch > 1;
+        let is_returning = has_log && configuration.coordinator_since(me).is_none();
         let Some(journal) = &mut self.journal else {
-            if configuration.scheme.is_deterministic() && configuration.epoch > 1 {
+            if is_returning {
+                return Ok(Member::returning(me, configuration, empty, out));
+            }
+            if has_log {
                 return Err("the input log was in memory and is lost; begin another cluster, with --dir".to_owned());
             }
-            return Ok(Member::coordinator(self.me, configuration, out));
+            return Ok(Member::coordinator(me, configuration, out));
         };
         self.no_rows = Some((self.empty)()?);
         match journal.take() {
             Some(_) if configuration.epoch == 1 => {
-                Err(format!("journal of {} has a log; resume the cluster, or use an empty directory", self.me))
+                Err(format!("journal of {me} has a log; resume the cluster, or use an empty directory"))
             }
-            Some(recovered) => {
-                let (me, empty) = (self.me, Arc::clone(&self.empty));
-                Ok(Member::recovered(me, configuration, empty, recovered, out))
-            }
+            _ if is_returning => Ok(Member::returning(me, configuration, empty, out)),
+            Some(recovered) => Ok(Member::recovered(me, configuration, empty, recovered, out)),
             None if configuration.epoch > 1 => {
-                Err(format!("journal of {} has no log; resume with the directory that has it", self.me))
+                Err(format!("journal of {me} has no log; resume with the directory that has it"))
             }
-            None => Ok(Member::coordinator(self.me, configuration, out)),
+            None => Ok(Member::coordinator(me, configuration, out)),
         }
     }
 
@@ -312,17 +316,22 @@ impl Node {
         };
         let configuration = member.configuration().clone();
         match member.role() {
-            Role::Primary(_) | Role::Executor(_) => Standing::Primary(configuration),
-            Role::Backup(backup) => match (backup.lost(), &self.journal) {
-                (Some(why), _) => Standing::Lost(configuration, why.to_owned()),
-                // Without a base it could not be resumed as a primary; the present primary can.
-                (None, Some(journal)) if !journal.is_based() => Standing::Joining(configuration),
-                (None, _) => Standing::Backup(configuration),
-            },
+            Role::Primary(_) | Role::Executor(_) | Role::Sequencer(_) => Standing::Primary(configuration),
+            Role::Backup(backup) => self.backup_standing(configuration, backup.lost()),
+            Role::HotBackup(backup) => self.backup_standing(configuration, backup.lost()),
             Role::Joining { .. } => Standing::Joining(configuration),
             Role::Unfit(why) => Standing::Lost(configuration, why.clone()),
-            Role::Coordinator(_) | Role::Sequencer(_) => Standing::Coordinator(configuration),
+            Role::Coordinator(_) => Standing::Coordinator(configuration),
             Role::Idle => Standing::Idle(configuration),
+        }
+    }
+
+    fn backup_standing(&self, configuration: Configuration, lost: Option<&str>) -> Standing {
+        match (lost, &self.journal) {
+            (Some(why), _) => Standing::Lost(configuration, why.to_owned()),
+            // Without a base it could not be resumed as a primary; the present primary can.
+            (None, Some(journal)) if !journal.is_based() => Standing::Joining(configuration),
+            (None, _) => Standing::Backup(configuration),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::link::{Link, ask_all};
 use super::sockets::Sockets;
-use crate::protocol::address::Address;
+use crate::protocol::address::{Address, Group};
 use crate::protocol::configuration::{Configuration, Replicas, SchemeKind};
 use crate::wire::{Answer, Question, Standing};
 
@@ -69,7 +69,7 @@ impl Operator<Sockets> {
         // A process begins before those that send to it: without a place it would ignore most messages.
         let is_backup = |it: &Address| first.backup_since(*it).is_some();
         let is_primary = |it: &Address| matches!(it, Address::Replica { .. }) && !is_backup(it);
-        let is_coordinator = |it: &Address| matches!(it, Address::Coordinator(_));
+        let is_coordinator = |it: &Address| matches!(it, Address::Coordinator(_)) && !is_backup(it);
         for some in [&is_backup as &dyn Fn(&Address) -> bool, &is_primary, &is_coordinator] {
             let some: Vec<_> = self.machines.clone().into_iter().filter(some).collect();
             let left = until.saturating_duration_since(Instant::now());
@@ -80,35 +80,37 @@ impl Operator<Sockets> {
     }
 }
 
-/// The replica that becomes a partition's primary, if the partition has none.
-fn heir(newest: &Configuration, partition: usize, standings: &Standings) -> Result<Option<Address>, String> {
+/// The member that becomes the primary of its group, if the group has none.
+fn heir(newest: &Configuration, group: Group, standings: &Standings) -> Result<Option<Address>, String> {
     let standing = |it: Address| standings.get(&it).and_then(|standing| standing.as_ref().ok());
-    let replicas @ Replicas { primary, backups, .. } = &newest.partitions[partition];
+    let replicas @ Replicas { primary, backups, .. } = newest.group(group).ok_or("a group of another cluster")?;
     if let Some(Standing::Primary(known)) = standing(*primary)
-        && known.partitions[partition].since == replicas.since
+        && known.group(group).is_some_and(|known| known.since == replicas.since)
     {
         return Ok(None);
     }
     let lives = |it: &&(Address, u64)| has_rows(replicas, it, standings);
     if let Some((backup, _)) = backups.iter().find(lives) {
-        return Err(format!("{backup} runs and has the rows; promote a backup of partition {partition} first"));
+        return Err(format!("{backup} runs and has all of it; promote a backup of {group} first"));
     }
     let kept = |it: Address| match standing(it) {
         Some(Standing::Kept(_, since)) => Some(*since),
         _ => None,
     };
-    newest.heir(partition, kept).map(Some).ok_or_else(|| {
+    replicas.heir(kept).map(Some).ok_or_else(|| {
         let begun = if newest.epoch > 1 { "" } else { "; if the cluster has never begun, remove its directories" };
-        format!(
-            "no running process has the rows of {primary}; start it, or one of its backups, with its directory{begun}"
-        )
+        format!("no running process has what {primary} had; start it, or one of its backups, with its directory{begun}")
     })
 }
 
-/// Whether a backup runs and has the rows of this primary.
+/// Whether a backup runs and has what this primary has.
 fn has_rows(replicas: &Replicas, &(backup, since): &(Address, u64), standings: &Standings) -> bool {
     let standing = standings.get(&backup);
     matches!(standing, Some(Ok(Standing::Backup(known))) if known.epoch >= since.max(replicas.since))
+}
+
+fn unknown(group: Group) -> String {
+    format!("the cluster has no {}", group.to_string().trim_start_matches("the "))
 }
 
 impl<L: Link> Operator<L> {
@@ -127,10 +129,10 @@ impl<L: Link> Operator<L> {
         standings
     }
 
-    /// Gives all restarted processes their places; partitions continue from journals.
+    /// Gives all restarted processes their places; partitions and the sequencer continue from journals.
     ///
     /// # Errors
-    /// When a partition has no replica with rows, a coordinator does not run, no process was restarted, or earlier
+    /// When a group has no member with rows or log, a coordinator does not run, no process was restarted, or earlier
     /// decisions were not recorded.
     pub fn resume(&mut self) -> Result<(), String> {
         if !self.knows {
@@ -141,12 +143,12 @@ impl<L: Link> Operator<L> {
         let standings = self.standings();
         let newest = self.newest()?.clone();
         let is_new = |it: &Address| matches!(standings.get(it), Some(Ok(Standing::None | Standing::Kept(..))));
-        let partitions = 0..newest.partitions.len();
-        let primaries = partitions.filter_map(|it| heir(&newest, it, &standings).transpose());
+        let primaries = newest.groups().filter_map(|it| heir(&newest, it, &standings).transpose());
         let primaries = primaries.collect::<Result<Vec<_>, String>>()?;
         let is_gone = |it: &Address| standings.get(it).is_none_or(Result::is_err);
         let machines = self.machines.clone();
-        if let Some(gone) = machines.iter().find(|it| matches!(it, Address::Coordinator(_)) && is_gone(it)) {
+        let is_coordinator = |it: &Address| matches!(it, Address::Coordinator(_)) && newest.sequencer.is_none();
+        if let Some(gone) = machines.iter().find(|it| is_coordinator(it) && is_gone(it)) {
             return Err(format!("{gone} does not run; start its process first"));
         }
         let others: Vec<_> = machines.iter().copied().filter(|it| is_new(it) && !primaries.contains(it)).collect();
@@ -154,13 +156,12 @@ impl<L: Link> Operator<L> {
             return Err("every running process has a place".to_owned());
         }
         // Backups of other partitions are waited for, or removed by a command of their own.
-        let resumed = |it: &Address| primaries.iter().any(|primary| primary.partition() == it.partition());
+        let resumed = |it: &Address| primaries.iter().any(|primary| primary.group() == it.group());
         let gone: Vec<_> = machines.into_iter().filter(|it| is_gone(it) && resumed(it)).collect();
         let next = newest.resume(&primaries, &others, &gone);
         self.decide(next.clone())?;
-        // A sender of rows begins before the backups that join it, and partitions before coordinators that ask for
-        // reports.
-        let (replicas, coordinators) = others.into_iter().partition(|it| matches!(it, Address::Replica { .. }));
+        // A primary begins before the backups that join it, and partitions before coordinators that ask for reports.
+        let (coordinators, replicas) = others.into_iter().partition(is_coordinator);
         for some in [primaries, replicas, coordinators] {
             let begun = self.ask_all(&some, &Question::Begin(next.clone()), ANSWERS_WITHIN);
             begun.into_values().try_for_each(|standing| standing.map(drop))?;
@@ -178,17 +179,16 @@ impl<L: Link> Operator<L> {
         self.newest.as_ref().ok_or_else(|| "the cluster has not begun; begin it first".to_owned())
     }
 
-    /// Promotes a backup that has the rows; which one.
+    /// Promotes a backup that has what its primary has; which one.
     ///
     /// # Errors
     /// When there is none.
-    pub fn promote(&mut self, partition: u8) -> Result<Address, String> {
+    pub fn promote(&mut self, group: Group) -> Result<Address, String> {
         let standings = self.standings();
         let newest = self.newest()?;
-        let replicas = newest.partitions.get(usize::from(partition));
-        let replicas = replicas.ok_or_else(|| format!("unknown partition {partition}"))?;
+        let replicas = newest.group(group).ok_or_else(|| unknown(group))?;
         let Some(&(backup, _)) = replicas.backups.iter().find(|it| has_rows(replicas, it, &standings)) else {
-            return Err(format!("partition {partition} has no running backup with the rows"));
+            return Err(format!("{group} has no running backup that has all of it"));
         };
         self.next(newest.promote(backup)?, backup)?;
         Ok(backup)
@@ -205,16 +205,16 @@ impl<L: Link> Operator<L> {
         self.next(next, primary)
     }
 
-    /// Makes a restarted or removed replica a backup, which is sent the rows by its primary.
+    /// Makes a restarted or removed member a backup, which its primary sends all that it has.
     ///
     /// # Errors
     /// When it does not run, or is the primary.
     pub fn bring_back(&mut self, replica: Address) -> Result<(), String> {
         let mut standings = self.standings();
-        let standing = standings.remove(&replica).unwrap_or_else(|| Err("unknown replica".to_owned()))?;
+        let standing = standings.remove(&replica).unwrap_or_else(|| Err(format!("{replica} is unknown")))?;
         let next = self.newest()?.with(replica)?;
         if matches!(standing, Standing::Backup(_)) {
-            return Err(format!("{replica} is a backup already, with the rows"));
+            return Err(format!("{replica} is a backup already, and has all of it"));
         }
         self.primary_beside(replica, &standings)?;
         match standing {
@@ -242,8 +242,12 @@ impl<L: Link> Operator<L> {
     /// Gives a restarted coordinator its place; it recovers its predecessor's transactions.
     ///
     /// # Errors
-    /// When it does not run, or has its place.
+    /// When it does not run, or has its place; when it is a sequencer, which has a log to continue.
     pub fn begin_coordinator(&mut self, coordinator: Address) -> Result<(), String> {
+        if let Some(sequencer) = self.newest.as_ref().and_then(|newest| newest.sequencer.as_ref()) {
+            let backup = if sequencer.backups.is_empty() { "" } else { ", or promote a backup of the sequencer" };
+            return Err(format!("under a deterministic scheme, resume the cluster{backup}"));
+        }
         match self.standings().remove(&coordinator).unwrap_or_else(|| Err(format!("{coordinator} is unknown")))? {
             Standing::None | Standing::Kept(..) => {
                 self.begin_member(self.newest()?.with_new_coordinator(coordinator)?, coordinator)
@@ -252,12 +256,11 @@ impl<L: Link> Operator<L> {
         }
     }
 
-    /// The primary of a replica's partition. A failed primary has to be replaced before anything else: its backups may
-    /// be the only replicas with the rows.
+    /// The primary of a member's group. A failed primary has to be replaced before anything else: its backups may be the
+    /// only ones that have what it had.
     fn primary_beside(&self, replica: Address, standings: &Standings) -> Result<Address, String> {
-        let Address::Replica { partition, .. } = replica else { return Err(format!("{replica} is no replica")) };
-        let replicas = self.newest()?.partitions.get(usize::from(partition));
-        let primary = replicas.ok_or_else(|| format!("unknown partition {partition}"))?.primary;
+        let group = replica.group().ok_or_else(|| format!("{replica} is no replica"))?;
+        let primary = self.newest()?.group(group).ok_or_else(|| unknown(group))?.primary;
         match standings.get(&primary) {
             Some(Ok(Standing::Primary(_))) => Ok(primary),
             _ => Err(format!("primary {primary} does not answer; promote a backup first, or resume it")),

@@ -31,7 +31,8 @@ pub struct Shape {
     pub partitions: u8,
     /// Replicas of each partition, the primary included, at least 1. Default: 1.
     pub replicas: u8,
-    /// Coordinators, 1 to 64; each client uses one of them. Default: 1.
+    /// Coordinators, 1 to 64; each client uses one of them. Under a deterministic scheme, the sequencer and its hot
+    /// backups. Default: 1.
     pub coordinators: u8,
     /// The injected round trip. Default: none.
     pub round_trip: Duration,
@@ -77,7 +78,12 @@ impl Shape {
 
     /// Whether this is a valid configuration of such a cluster.
     pub fn admits(&self, configuration: &Configuration) -> bool {
-        configuration.is_of(self.partitions) && configuration.coordinators.len() == usize::from(self.coordinators)
+        let has = |it: &Address| matches!(it, Address::Coordinator(number) if *number < self.coordinators.into());
+        let has_coordinators = match &configuration.sequencer {
+            None => configuration.coordinators.len() == usize::from(self.coordinators),
+            Some(sequencer) => sequencer.backups().iter().chain([&sequencer.primary]).all(has),
+        };
+        configuration.is_of(self.partitions) && has_coordinators
     }
 
     /// All members: the coordinators, then the replicas partition by partition.

@@ -8,7 +8,7 @@
 /// Bytes of a frame before its payload.
 pub const HEADER_BYTES: usize = 40;
 /// The version of the protocol.
-pub const VERSION: u16 = 8;
+pub const VERSION: u16 = 9;
 /// The maximum payload.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// The maximum payload before the other side is identified.
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let mut golden = b"GBX\xC1\x08\x00\x04\x00".to_vec();
+        let mut golden = b"GBX\xC1\x09\x00\x04\x00".to_vec();
         golden.extend([7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0]);
         let checksum = crc32c::crc32c_append(crc32c::crc32c(&golden), b"payload");
         golden.extend(checksum.to_le_bytes());
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(decode(&frame(&OF), &small), Err(BadFrame::TooLarge { bytes: 7, payload_bytes_max: 6 }));
         assert_eq!(decode(b"GET / HTTP/1.1", &OF), Err(BadFrame::NoFrame));
         let mut newer = frame(&OF);
-        newer[4] = 9;
-        assert_eq!(decode(&newer, &OF), Err(BadFrame::Version { found: 9 }));
+        newer[4] += 1;
+        assert_eq!(decode(&newer, &OF), Err(BadFrame::Version { found: VERSION + 1 }));
     }
 }

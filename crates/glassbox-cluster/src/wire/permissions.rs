@@ -13,6 +13,8 @@ use crate::protocol::message::Message;
 pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), String> {
     let peers = |a: Address, b: Address| match (a, b) {
         (Address::Replica { partition: a, .. }, Address::Replica { partition: b, .. }) => a == b,
+        // A sequencer and its hot backups; the receiver knows whether they are.
+        (Address::Coordinator(_), Address::Coordinator(_)) => true,
         _ => false,
     };
     let is_replica = matches!(to, Address::Replica { .. });
@@ -38,8 +40,8 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::DecisionAcks { .. } => matches!(from, Address::Replica { .. }) && !is_replica,
         // Members pass on the configuration of the operator to each other and to clients.
         Message::Configure(_) => !matches!(from, Address::Client(_)),
-        Message::Join { .. } | Message::Rows { .. } | Message::State { .. } => peers(from, to),
-        Message::Remember { .. } => peers(from, to),
+        Message::Rows { .. } => is_replica && peers(from, to),
+        Message::Join { .. } | Message::Remember { .. } | Message::State { .. } => peers(from, to),
         Message::Recover(_) | Message::SessionForgotten(_) => is_replica && matches!(from, Address::Coordinator(_)),
         Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && txn.coordinator == to,
         Message::AskTurn { .. } | Message::Turn(_) => {

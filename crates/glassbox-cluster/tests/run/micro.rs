@@ -8,8 +8,8 @@ use std::time::Duration;
 use glassbox::io::Dice;
 use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
-use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::{Client, Cluster, Inline, Link, Shape};
+use glassbox_cluster::{Group, SchemeKind};
 use glassbox_workloads::UpTo;
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
 
@@ -271,7 +271,7 @@ fn a_client_that_joins_after_a_change_of_the_configuration_is_answered() {
         cluster.operator().change_scheme(scheme).unwrap();
         work(&mut cluster.client(), 0, 2, 20);
     }
-    cluster.operator().promote(1).unwrap();
+    cluster.operator().promote(Group::Partition(1)).unwrap();
     work(&mut cluster.client(), 0, 2, 20);
     drop(sender);
     assert_settled(&mut cluster.stop().unwrap());

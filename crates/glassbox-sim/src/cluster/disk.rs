@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use glassbox::research::shard::Shard;
 use glassbox_cluster::journal::{Base, JournalReplay, Record, RecoveredReplica};
-use glassbox_cluster::{Address, Member, Message, Outbox, Packet, Role};
+use glassbox_cluster::{Address, Group, Member, Message, Outbox, Packet, Role};
 
 use super::faults::Fault;
 use super::node::Machine;
@@ -206,16 +206,14 @@ impl<W: Workload> World<W> {
             }
         }
         self.disks.keys().copied().collect::<Vec<_>>().into_iter().for_each(|me| self.stop_disk(me));
-        for partition in 0..self.settings.partitions {
-            self.lose_disk(usize::from(partition));
-        }
+        self.configuration.groups().for_each(|group| self.lose_disk(group));
     }
 
-    /// A partition's primary may lose its disk for good, if a backup's has the rows.
-    fn lose_disk(&mut self, partition: usize) {
-        let primary = self.configuration.partitions[partition].primary;
+    /// A primary may lose its disk for good, if a backup's has the same.
+    fn lose_disk(&mut self, group: Group) {
+        let primary = self.replicas(group).primary;
         let kept = |it: Address| self.kept_since(it).filter(|_| it != primary);
-        if self.configuration.heir(partition, kept).is_some() && self.dice.one_in(2) {
+        if self.replicas(group).heir(kept).is_some() && self.dice.one_in(2) {
             self.disks.remove(&primary);
         }
     }
@@ -236,7 +234,7 @@ impl<W: Workload> World<W> {
         }
     }
 
-    /// The operator restarts all stopped members, and resumes partitions without a primary from their journals.
+    /// The operator restarts all stopped members, and resumes groups without a primary from their journals.
     pub(super) fn resume(&mut self) {
         let all = self.settings.members();
         let gone: Vec<_> = all.into_iter().filter(|it| !self.nodes.contains_key(it)).collect();
@@ -245,14 +243,14 @@ impl<W: Workload> World<W> {
         }
         gone.iter().for_each(|it| self.stop_disk(*it));
         let mut primaries = Vec::new();
-        for partition in 0..self.settings.partitions {
-            let replicas = &self.configuration.partitions[usize::from(partition)];
+        for group in self.configuration.groups() {
+            let replicas = self.replicas(group);
             if !gone.contains(&replicas.primary) {
                 continue;
             }
             let kept = |it: Address| self.kept_since(it).filter(|_| gone.contains(&it));
-            match self.configuration.heir(usize::from(partition), kept) {
-                Some(heir) if self.survivors(partition) == 0 => primaries.push(heir),
+            match replicas.heir(kept) {
+                Some(heir) if self.survivors(group) == 0 => primaries.push(heir),
                 // A backup can be promoted.
                 _ => return,
             }
@@ -262,12 +260,7 @@ impl<W: Workload> World<W> {
         for me in primaries {
             self.add_recovered(me);
         }
-        for me in others {
-            match me {
-                Address::Replica { .. } => self.add_replica(me, false),
-                _ => self.add_coordinator(me),
-            }
-        }
+        others.into_iter().for_each(|me| self.add_member(me));
     }
 
     /// Adds a member that continues from its disk.

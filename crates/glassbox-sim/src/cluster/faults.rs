@@ -1,7 +1,7 @@
 //! Failures, the operator's reactions, and the changes of scheme that a watcher proposes.
 
 use glassbox_cluster::auto::{Advice, Advisor, Counted, Surroundings};
-use glassbox_cluster::{Address, Configuration, Message, Packet, Role, SchemeKind};
+use glassbox_cluster::{Address, Configuration, Group, Message, Packet, Replicas, Role, SchemeKind};
 
 use super::node::Machine;
 use super::settings::Load;
@@ -12,17 +12,17 @@ use super::world::World;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
     /// A backup stops, and loses its memory.
-    KillBackup(u8),
-    /// A primary stops.
-    KillPrimary(u8),
+    KillBackup(Group),
+    /// A primary, or the sequencer, stops.
+    KillPrimary(Group),
     /// A coordinator stops.
     KillCoordinator(u16),
-    /// The operator leaves stopped replicas out, and promotes a backup if the partition has no primary.
-    Repair(u8),
+    /// The operator leaves stopped backups out, and promotes one if the group has no primary.
+    Repair(Group),
     /// The operator replaces a running primary, which learns of it later.
-    Replace(u8),
-    /// The operator restarts stopped or deposed replicas as backups.
-    Return(u8),
+    Replace(Group),
+    /// The operator restarts stopped or deposed members as backups.
+    Return(Group),
     /// The operator restarts a stopped coordinator.
     RestartCoordinator(u16),
     /// Nothing gets through from one member to another for this many microseconds.
@@ -57,7 +57,7 @@ impl<W: Workload> World<W> {
         for _ in 0..incidents {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
             let (noticed, back) = (at + self.dice.below(until_us / 8), until_us + self.dice.below(until_us));
-            let partition = self.dice.below(u64::from(self.settings.partitions)) as u8;
+            let partition = Group::Partition(self.dice.below(u64::from(self.settings.partitions)) as u8);
             let kinds = if self.settings.replicas > 1 { 6 } else { 3 };
             let (first, then) = match self.dice.below(kinds) {
                 0 => {
@@ -91,21 +91,29 @@ impl<W: Workload> World<W> {
         self.plan_partings(until_us);
         self.plan_outages(until_us);
         // Everything that is still broken is repaired in the end.
-        for partition in 0..self.settings.partitions {
-            self.schedule_fault(2 * until_us + 1, Fault::Repair(partition));
-            self.schedule_fault(2 * until_us + 2, Fault::Return(partition));
+        for group in self.configuration.groups() {
+            self.schedule_fault(2 * until_us + 1, Fault::Repair(group));
+            self.schedule_fault(2 * until_us + 2, Fault::Return(group));
         }
-        for number in 0..self.settings.coordinators {
+        for number in 0..self.configuration.coordinators.len() as u16 {
             self.schedule_fault(2 * until_us + 1, Fault::RestartCoordinator(number));
         }
     }
 
-    /// Plans failures of single members of a deterministic cluster, which continue from their disks.
+    /// Plans failures of single members of a deterministic cluster, which continue from their disks, or are replaced.
     fn plan_kills(&mut self, until_us: u64) {
+        let has_backup = self.settings.coordinators > 1;
         for _ in 0..self.settings.incidents {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
             let back = at + 1 + self.dice.below(until_us / 4);
-            match self.dice.below(4) {
+            match self.dice.below(if has_backup { 7 } else { 4 }) {
+                kind @ 4.. => {
+                    let kinds = [Fault::KillPrimary, Fault::KillBackup, Fault::Replace];
+                    self.schedule_fault(at, kinds[kind as usize - 4](Group::Sequencer));
+                    self.schedule_fault(back, Fault::Repair(Group::Sequencer));
+                    let returns = back + self.dice.below(until_us / 4);
+                    self.schedule_fault(returns, Fault::Return(Group::Sequencer));
+                }
                 0 => {
                     let (from, to) = (self.any_member(), self.any_member());
                     let us = self.dice.below(until_us / 2);
@@ -116,6 +124,7 @@ impl<W: Workload> World<W> {
                     self.schedule_fault(at, Fault::Slow(slow, times));
                     self.schedule_fault(back, Fault::Slow(slow, 1));
                 }
+                _ if !self.settings.journals => {}
                 _ => {
                     let members = self.settings.members();
                     let member = *self.dice.pick(&members).expect("a cluster has members");
@@ -141,29 +150,30 @@ impl<W: Workload> World<W> {
 
     pub(super) fn happen(&mut self, fault: Fault) {
         match fault {
-            Fault::KillBackup(partition) => {
+            Fault::KillBackup(group) => {
                 // A replica with the rows must remain: no more may fail than there are replicas for.
-                let backups = self.configuration.partitions[usize::from(partition)].backups();
+                let backups = self.replicas(group).backups();
                 if let Some(&backup) = self.dice.pick(&backups)
-                    && self.survivors(partition) > 1
+                    && self.survivors(group) > 1
                 {
                     self.nodes.remove(&backup);
                 }
             }
-            Fault::KillPrimary(partition) if self.successor(partition).is_some() => {
-                self.nodes.remove(&self.configuration.partitions[usize::from(partition)].primary);
+            Fault::KillPrimary(group) if self.successor(group).is_some() => {
+                let primary = self.replicas(group).primary;
+                self.nodes.remove(&primary);
             }
             Fault::KillPrimary(_) => {}
             Fault::KillCoordinator(number) => {
                 self.nodes.remove(&Address::Coordinator(number));
             }
-            Fault::Repair(partition) => self.repair(partition),
-            Fault::Replace(partition) => {
-                if let Some(next) = self.successor(partition) {
+            Fault::Repair(group) => self.repair(group),
+            Fault::Replace(group) => {
+                if let Some(next) = self.successor(group) {
                     self.configure(|configuration| configuration.promote(next));
                 }
             }
-            Fault::Return(partition) => self.bring_back(partition),
+            Fault::Return(group) => self.bring_back(group),
             Fault::Cut(from, to, us) => self.links.cut(from, to, self.now_ns + us * 1_000),
             Fault::Slow(address, times) => {
                 if let Some(node) = self.nodes.get_mut(&address) {
@@ -196,7 +206,11 @@ impl<W: Workload> World<W> {
         !self.settings.journals || self.disks.get(&address).is_some_and(|disk| disk.kept_since().is_some())
     }
 
-    /// Whether a replica has the rows in the newest configuration.
+    pub(super) fn replicas(&self, group: Group) -> &Replicas {
+        self.configuration.group(group).expect("its groups are known")
+    }
+
+    /// Whether a member has in the newest configuration what its primary has.
     fn has_rows(&self, address: Address) -> bool {
         let node = self.nodes.get(&address);
         node.is_some_and(|node| match &node.machine {
@@ -204,44 +218,44 @@ impl<W: Workload> World<W> {
                 Role::Backup(backup) => {
                     backup.lost().is_none() && member.epoch() >= self.since(address) && self.is_kept(address)
                 }
-                Role::Primary(_) => member.epoch() >= self.since(address),
+                Role::HotBackup(backup) => {
+                    backup.lost().is_none() && member.epoch() >= self.since(address) && self.is_kept(address)
+                }
+                Role::Primary(_) | Role::Sequencer(_) => member.epoch() >= self.since(address),
                 _ => false,
             },
             Machine::Client(_) => false,
         })
     }
 
-    /// The epoch since which a replica has its role with the present primary.
+    /// The epoch since which a member has its role with the present primary.
     fn since(&self, address: Address) -> u64 {
-        let Address::Replica { partition, .. } = address else { return u64::MAX };
-        let replicas = &self.configuration.partitions[usize::from(partition)];
-        let backup = replicas.backups.iter().find(|(backup, _)| *backup == address).map(|&(_, since)| since);
-        backup.unwrap_or(0).max(replicas.since)
+        let Some(group) = address.group() else { return u64::MAX };
+        self.configuration.since_of(address).unwrap_or(0).max(self.replicas(group).since)
     }
 
     /// A backup that can be promoted.
-    fn successor(&self, partition: u8) -> Option<Address> {
-        let backups = self.configuration.partitions[usize::from(partition)].backups();
+    fn successor(&self, group: Group) -> Option<Address> {
+        let backups = self.replicas(group).backups();
         backups.into_iter().find(|&backup| self.has_rows(backup))
     }
 
-    /// The number of replicas with the rows.
-    pub(super) fn survivors(&self, partition: u8) -> usize {
-        let replicas = &self.configuration.partitions[usize::from(partition)];
+    /// The number of members that have what the primary has.
+    pub(super) fn survivors(&self, group: Group) -> usize {
+        let replicas = self.replicas(group);
         replicas.backups().into_iter().chain([replicas.primary]).filter(|&it| self.has_rows(it)).count()
     }
 
-    fn repair(&mut self, partition: u8) {
-        let replicas = self.configuration.partitions[usize::from(partition)].clone();
-        if !self.nodes.contains_key(&replicas.primary)
-            && let Some(next) = self.successor(partition)
+    fn repair(&mut self, group: Group) {
+        if !self.has_primary(group)
+            && let Some(next) = self.successor(group)
         {
             self.configure(|configuration| configuration.promote(next));
         }
-        if !self.has_primary(partition) {
+        if !self.has_primary(group) {
             return;
         }
-        for backup in self.configuration.partitions[usize::from(partition)].backups() {
+        for backup in self.replicas(group).backups() {
             if !self.nodes.contains_key(&backup) {
                 self.configure(|configuration| configuration.without(backup));
             }
@@ -249,24 +263,24 @@ impl<W: Workload> World<W> {
     }
 
     /// If not, a stopped backup may be the one whose disk has the rows: it keeps its role.
-    fn has_primary(&self, partition: u8) -> bool {
-        self.nodes.contains_key(&self.configuration.partitions[usize::from(partition)].primary)
+    fn has_primary(&self, group: Group) -> bool {
+        self.nodes.contains_key(&self.replicas(group).primary)
     }
 
-    fn bring_back(&mut self, partition: u8) {
-        if !self.has_primary(partition) {
+    fn bring_back(&mut self, group: Group) {
+        if !self.has_primary(group) {
             return;
         }
-        for replica in 0..self.settings.replicas {
-            let address = Address::Replica { partition, replica };
-            let replicas = &self.configuration.partitions[usize::from(partition)];
+        let members = self.settings.members().into_iter().filter(|it| it.group() == Some(group));
+        for address in members.collect::<Vec<_>>() {
+            let replicas = self.replicas(group);
             let is_there = self.nodes.contains_key(&address);
             if replicas.primary == address || is_there && replicas.backups().contains(&address) {
                 continue;
             }
             self.configure(|configuration| configuration.with(address));
             if !is_there {
-                self.add_replica(address, false);
+                self.add_member(address);
             }
         }
     }

@@ -335,16 +335,26 @@ impl<W: Workload> World<W> {
         Arc::new(move || Ok(Shard::new(&catalog, partition, count, W::TABLE_BYTES).expect("a small shard")))
     }
 
-    /// Adds one of the configuration's coordinators.
-    pub(super) fn add_coordinator(&mut self, me: Address) {
-        let mut out = Outbox::default();
-        let has_log = self.settings.journals && self.settings.scheme.is_deterministic();
-        if has_log && self.disks.get(&me).is_some_and(|disk| disk.kept_since().is_some()) {
-            return self.add_recovered(me);
+    /// Adds a restarted member that begins with nothing.
+    pub(super) fn add_member(&mut self, me: Address) {
+        match me {
+            Address::Replica { .. } => self.add_replica(me, false),
+            _ => self.add_coordinator(me),
         }
-        let order = self.settings.order;
-        let mut member = Member::coordinator(me, self.configuration.clone(), &mut out).with_order(order);
-        if has_log {
+    }
+
+    /// Adds a coordinator, or a member of the sequencer's group.
+    pub(super) fn add_coordinator(&mut self, me: Address) {
+        self.stop_disk(me);
+        let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
+        let is_ordered = self.settings.scheme.is_deterministic();
+        let member = if is_ordered && configuration.epoch > 1 {
+            Member::returning(me, configuration, self.empty_shard(me), &mut out)
+        } else {
+            Member::coordinator(me, configuration, &mut out)
+        };
+        let mut member = member.with_order(self.settings.order);
+        if is_ordered && self.settings.journals {
             member.begin_journal(&mut out);
         }
         self.add(me, Machine::Member(Box::new(member)));
@@ -538,8 +548,9 @@ impl<W: Workload> World<W> {
             let Machine::Member(member) = &node.machine else { return None };
             match member.role() {
                 Role::Primary(it) if !it.is_idle() => Some(format!("{address}: something is under way: {it:?}")),
-                Role::Backup(backup) => backup.lost().map(|why| format!("{address}: {why}")),
-                Role::Joining { .. } => Some(format!("{address}: it waits for the rows")),
+                Role::Backup(_) | Role::HotBackup(_) | Role::Joining { .. } => {
+                    member.unfinished().map(|why| format!("{address}: {why}"))
+                }
                 Role::Coordinator(it) if it.pending() > 0 => Some(format!("{address}: undecided: {it:?}")),
                 Role::Executor(_) | Role::Sequencer(_) => member.unfinished().map(|why| format!("{address}: {why}")),
                 _ => None,

@@ -60,6 +60,26 @@ fn nothing_is_lost_and_nothing_is_executed_twice() {
     }
 }
 
+/// One or two hot backups: the sequencer and they fail, are replaced while they run, and come back.
+#[test]
+fn a_hot_backup_takes_over() {
+    let first = seed(1);
+    for seed in first..first + if long() { 300_000 } else { 2_000 } {
+        let mut dice = Dice(seed ^ 6);
+        let journals = dice.one_in(2);
+        let settings = Settings {
+            coordinators: 2 + dice.below(2) as u16,
+            journals,
+            incidents: 1 + dice.below(5) as u32,
+            outages: if journals { dice.below(2) as u32 } else { 0 },
+            partings: [0, 0, 2][dice.place(3)],
+            clock_skew_us: [0, 50_000][dice.place(2)],
+            ..any(seed)
+        };
+        is_right(settings, 4_000);
+    }
+}
+
 /// Epochs of a fixed time, as in the paper: every call waits for the end of one, on average for half of it.
 #[test]
 fn epochs_of_a_fixed_time_are_sealed_when_it_is_over() {
@@ -167,6 +187,8 @@ fn every_checker_detects_its_bug() {
         let costs = Costs { single_undo_ns: 1_000, coordinator_message_ns: 1_000, ..Costs::of_the_paper() };
         let quick = Settings { costs, link: Link::of(1_000), ..of(Bug::UnforcedAck, single) };
         let killed = Settings { journals: true, outages: 6, ..quick };
+        // The sequencer counts on hot backups that do not receive its stream.
+        let followed = Settings { coordinators: 2, incidents: 6, ..of(Bug::FalseAck, load) };
         // Epochs have several inputs only while a force goes on.
         let reordered = Settings { journals: true, ..of(Bug::InputsReordered, load) };
         for (settings, checker) in [
@@ -175,6 +197,7 @@ fn every_checker_detects_its_bug() {
             (of(Bug::FalseVote, aborts), atomicity),
             (of(Bug::LostVote, load), progress),
             (killed, durability),
+            (followed, checks::all),
         ] {
             let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, 5_000, checker).is_err());
             assert!(notices, "{scheduler:?}: {:?} goes unnoticed", settings.bug);
