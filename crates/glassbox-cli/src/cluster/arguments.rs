@@ -44,7 +44,8 @@ pub struct Arguments {
     pub max_lag_us: u32,
     /// Failures while clients work, this many rounds: kill a backup, leave it out and bring it back; kill a primary,
     /// promote a backup and bring it back; kill a coordinator and start another; with --dir, kill all processes at once
-    /// and resume them from their journals. Under a deterministic scheme, the same with the sequencer and its hot backups
+    /// and resume them from their journals. Under a deterministic scheme, the same with the sequencer and its hot
+    /// backups
     #[arg(long, value_name = "N", default_value = "0")]
     pub incidents: u32,
     /// Keep the rows on disk too: each replica has a journal in this directory, and answers wait for it. A cluster that

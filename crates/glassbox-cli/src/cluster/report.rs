@@ -35,12 +35,17 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, 
             format!("microbenchmark, {} % on two partitions", format::number(load.several as f64 / 1e4))
         }
     };
+    let coordinators = match u64::from(config.coordinators) {
+        1 if arguments.is_deterministic() => "a sequencer".to_owned(),
+        all if arguments.is_deterministic() => format!("a sequencer with {}", many(all - 1, "hot backup")),
+        all => many(all, "coordinator"),
+    };
     writeln!(
         out,
         "{what}; {} with {} each and {}, processes of their own; {}; {}",
         many(config.partitions.into(), "partition"),
         many(config.replicas.into(), "replica"),
-        many(config.coordinators.into(), "coordinator"),
+        coordinators,
         arguments.scheme.name(),
         many(load.clients.into(), "client"),
     )?;

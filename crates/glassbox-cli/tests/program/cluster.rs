@@ -187,6 +187,7 @@ fn a_running_cluster_is_operated_by_commands() {
     says(&["leave-out", "1", "1"], 1, "is no backup");
     says(&["bring-back", "1", "1"], 0, "configuration 5");
     says(&["promote", "7"], 1, "unknown partition 7");
+    says(&["promote", "sequencer"], 1, "no sequencer");
     says(&["scheme", "locking"], 0, "configuration 6");
     says(&["scheme", "blocking"], 0, "configuration 7");
     says(&["begin-coordinator"], 1, "has its place");
@@ -206,6 +207,42 @@ fn a_running_cluster_is_operated_by_commands() {
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.status, Some(0), "{}", ran.err);
     assert!(ran.out.contains("2 backups have the rows"), "{}", ran.out);
+}
+
+#[test]
+fn a_hot_backup_of_the_sequencer_takes_over() {
+    let cluster = ["cluster", "--scheme", "vll", "--coordinators", "2"];
+    let micro = ["micro", "--seconds", "0.5", "--clients", "2"];
+    let ran = run_well(&[&cluster[..], &["--incidents", "2"], &micro].concat());
+    for words in ["after a backup was promoted", "after a backup was left out", "no transaction is active"] {
+        assert!(ran.out.contains(words), "no `{words}` in {}", ran.out);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.json");
+    let file = crate::common::text(&file);
+    let child = program(&[&cluster[..], &["--save", file, "micro", "--seconds", "60", "--clients", "2"]].concat());
+    let child = { child }.spawn().unwrap();
+    let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
+    let started = Instant::now();
+    while !operate(&["status"]).out.contains("hot backup of the sequencer") {
+        assert!(started.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let says = |words: &[&str], status, out: &str| {
+        let ran = operate(words);
+        assert!(ran.status == Some(status) && (ran.out + &ran.err).contains(out), "{words:?}: {}", ran.err);
+    };
+    says(&["promote", "sequencer"], 0, "coordinator 1 is the sequencer\nconfiguration 2");
+    says(&["promote", "sequencer"], 1, "no running backup with the log");
+    says(&["bring-back", "sequencer", "0"], 0, "configuration 3");
+    says(&["leave-out", "sequencer", "0"], 0, "configuration 4");
+    says(&["bring-back", "sequencer", "7"], 1, "unknown");
+    says(&["begin-coordinator", "0"], 1, "resume the cluster");
+    says(&["promote", "writer"], 2, "give the number of a partition, or `sequencer`");
+    // SAFETY: a plain system call; the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(ran.status == Some(0) && ran.out.contains("no transaction is active"), "{}{}", ran.out, ran.err);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The input log as a sequencer sees it: it proposes entries, and learns which of them are decided.
 //!
-//! What is decided is never lost and never changes its place, whichever members fail. Only then may a partition receive
+//! A decided entry is never lost and never changes its place, whichever members fail. Only then may a partition receive
 //! it.
 
 use crate::participant::replication::ReplicationStream;

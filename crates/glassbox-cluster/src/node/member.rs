@@ -75,8 +75,8 @@ impl Member {
         Self::new(me, configuration, make, role)
     }
 
-    /// A coordinator; one with a predecessor first recovers the predecessor's transactions. Under a deterministic scheme,
-    /// the sequencer or a hot backup at the beginning of a cluster.
+    /// A coordinator; one with a predecessor first recovers the predecessor's transactions. Under a deterministic
+    /// scheme, the sequencer or a hot backup at the beginning of a cluster.
     pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
         let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
         if configuration.scheme.is_deterministic() {

@@ -62,6 +62,14 @@ pub enum Group {
 }
 
 impl Group {
+    /// What all of its members have.
+    pub(crate) fn state(self) -> &'static str {
+        match self {
+            Self::Partition(_) => "the rows",
+            Self::Sequencer => "the log",
+        }
+    }
+
     /// A member of the group.
     pub fn member(self, number: u8) -> Address {
         match self {

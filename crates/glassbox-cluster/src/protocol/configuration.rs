@@ -221,7 +221,7 @@ impl Configuration {
         }
     }
 
-    /// The next configuration: this backup is the primary of its group. The other backups join it anew.
+    /// The next configuration: this backup is the primary of its group. The other backups join it again.
     ///
     /// # Errors
     /// When it is no backup.

@@ -91,7 +91,7 @@ fn heir(newest: &Configuration, group: Group, standings: &Standings) -> Result<O
     }
     let lives = |it: &&(Address, u64)| has_rows(replicas, it, standings);
     if let Some((backup, _)) = backups.iter().find(lives) {
-        return Err(format!("{backup} runs and has all of it; promote a backup of {group} first"));
+        return Err(format!("{backup} runs and has {}; promote a backup of {group} first", group.state()));
     }
     let kept = |it: Address| match standing(it) {
         Some(Standing::Kept(_, since)) => Some(*since),
@@ -99,7 +99,10 @@ fn heir(newest: &Configuration, group: Group, standings: &Standings) -> Result<O
     };
     replicas.heir(kept).map(Some).ok_or_else(|| {
         let begun = if newest.epoch > 1 { "" } else { "; if the cluster has never begun, remove its directories" };
-        format!("no running process has what {primary} had; start it, or one of its backups, with its directory{begun}")
+        format!(
+            "no running process has {} of {primary}; start it, or one of its backups, with its directory{begun}",
+            group.state()
+        )
     })
 }
 
@@ -110,7 +113,10 @@ fn has_rows(replicas: &Replicas, &(backup, since): &(Address, u64), standings: &
 }
 
 fn unknown(group: Group) -> String {
-    format!("the cluster has no {}", group.to_string().trim_start_matches("the "))
+    match group {
+        Group::Partition(_) => format!("unknown {group}"),
+        Group::Sequencer => "the cluster has no sequencer: its scheme is not deterministic".to_owned(),
+    }
 }
 
 impl<L: Link> Operator<L> {
@@ -188,7 +194,7 @@ impl<L: Link> Operator<L> {
         let newest = self.newest()?;
         let replicas = newest.group(group).ok_or_else(|| unknown(group))?;
         let Some(&(backup, _)) = replicas.backups.iter().find(|it| has_rows(replicas, it, &standings)) else {
-            return Err(format!("{group} has no running backup that has all of it"));
+            return Err(format!("{group} has no running backup with {}", group.state()));
         };
         self.next(newest.promote(backup)?, backup)?;
         Ok(backup)
@@ -214,7 +220,7 @@ impl<L: Link> Operator<L> {
         let standing = standings.remove(&replica).unwrap_or_else(|| Err(format!("{replica} is unknown")))?;
         let next = self.newest()?.with(replica)?;
         if matches!(standing, Standing::Backup(_)) {
-            return Err(format!("{replica} is a backup already, and has all of it"));
+            return Err(format!("{replica} is a backup already"));
         }
         self.primary_beside(replica, &standings)?;
         match standing {
@@ -256,8 +262,8 @@ impl<L: Link> Operator<L> {
         }
     }
 
-    /// The primary of a member's group. A failed primary has to be replaced before anything else: its backups may be the
-    /// only ones that have what it had.
+    /// The primary of a member's group. A failed primary has to be replaced before anything else: its backups may be
+    /// the only ones that have its rows or log.
     fn primary_beside(&self, replica: Address, standings: &Standings) -> Result<Address, String> {
         let group = replica.group().ok_or_else(|| format!("{replica} is no replica"))?;
         let primary = self.newest()?.group(group).ok_or_else(|| unknown(group))?.primary;
