@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 use glassbox::research::shard::{Call, DeclaredKeys, PartitionSet, Ran, Shard, Task, TouchedKeys};
 
 use super::executing::ExecutingTxn;
+use super::merge::Merge;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
@@ -44,12 +45,15 @@ pub struct Executor {
     since: u64,
     /// The primary of each partition.
     pub(super) partitions: Vec<Address>,
-    pub(super) sequencer: Address,
+    /// Each sequencer.
+    sequencers: Vec<Address>,
+    /// Their epochs.
+    merge: Merge,
     /// Transactions that have requested their locks and have not ended.
     pub(super) active: BTreeMap<LogPlace, ExecutingTxn>,
     pub(super) places: BTreeMap<InputId, LogPlace>,
     next: LogPlace,
-    /// The last epoch that was received.
+    /// All inputs up to this epoch have been received and put into the backlog.
     epoch: u64,
     /// Inputs that have not requested their locks; whether each is answered.
     backlog: VecDeque<(InputId, Input, bool)>,
@@ -84,8 +88,6 @@ pub(super) struct Bases {
     pub(super) has_journal: bool,
     /// Whether a base begins as soon as no transaction is active.
     is_due: bool,
-    /// Inputs that wait for that.
-    waiting: VecDeque<(Address, InputBatch)>,
     /// The epoch of the base that is being written.
     making: Option<u64>,
     /// Inputs since the last base.
@@ -106,7 +108,8 @@ impl Executor {
             kind,
             since,
             partitions: configuration.primaries(),
-            sequencer: sequencer_of(configuration),
+            sequencers: configuration.sequencers().into_iter().map(|(sequencer, _)| sequencer).collect(),
+            merge: Merge::new(configuration.sequencers().len(), 0),
             active: BTreeMap::new(),
             places: BTreeMap::new(),
             next: 0,
@@ -130,6 +133,7 @@ impl Executor {
     ) -> Self {
         let mut executor = Self::new(shard, kind, configuration);
         (executor.epoch, executor.bases.has_journal) = (epoch, true);
+        executor.merge = Merge::new(executor.sequencers.len(), epoch);
         executor.admitted = InputId { epoch, index: u32::MAX };
         let me = executor.index();
         for (partition, primary) in (0..).zip(&executor.partitions) {
@@ -137,7 +141,9 @@ impl Executor {
                 out.send(*primary, Message::ResumeAfter(epoch));
             }
         }
-        out.send(executor.sequencer, Message::ResumeAfter(epoch));
+        for sequencer in &executor.sequencers {
+            out.send(*sequencer, Message::ResumeAfter(epoch));
+        }
         for (to, exchange) in sent {
             executor.send(to, exchange, out);
         }
@@ -178,17 +184,19 @@ impl Executor {
                 out.send(*primary, Message::Checkpointed(epoch));
             }
         }
-        out.send(self.sequencer, Message::Checkpointed(epoch));
+        for sequencer in &self.sequencers {
+            out.send(*sequencer, Message::Checkpointed(epoch));
+        }
     }
 
     /// Another configuration; this partition is still its own.
     pub(crate) fn configure(&mut self, configuration: &Configuration, before: &Configuration, out: &mut Outbox) {
         self.partitions = configuration.primaries();
-        self.sequencer = sequencer_of(configuration);
-        let since = |configuration: &Configuration| configuration.sequencer.as_ref().map(|it| it.since);
-        if since(configuration) != since(before) {
+        let pairs = configuration.sequencers().into_iter().zip(before.sequencers());
+        for (number, (now, _)) in pairs.enumerate().filter(|(_, (now, was))| now != was) {
+            self.sequencers[number] = now.0;
             // Inputs may have been lost with the former one.
-            out.send(self.sequencer, Message::ResumeAfter(self.last_received()));
+            out.send(now.0, Message::ResumeAfter(self.merge.received(number)));
         }
     }
 
@@ -199,7 +207,7 @@ impl Executor {
 
     /// Whether no transaction is active.
     pub fn is_idle(&self) -> bool {
-        self.is_at_epoch_s_end() && self.scheduler.is_idle() && self.bases.waiting.is_empty()
+        self.is_at_epoch_s_end() && self.scheduler.is_idle() && self.merge.is_empty()
     }
 
     /// Whether all received inputs have ended.
@@ -223,18 +231,17 @@ impl Executor {
             return;
         }
         match message {
-            Message::Inputs(batch) if self.bases.is_due => self.bases.waiting.push_back((from, *batch)),
             Message::Inputs(batch) => self.receive(from, *batch, out),
             // A restarted sequencer asks from where on.
-            Message::ResumeAfter(_) if matches!(from, Address::Coordinator(_)) => {
-                out.send(from, Message::ResumeAfter(self.last_received()));
+            Message::ResumeAfter(_) if let Some(number) = self.number_of(from) => {
+                out.send(from, Message::ResumeAfter(self.merge.received(number)));
             }
             Message::ResumeAfter(epoch) => self.send_again(from, epoch, out),
             Message::Checkpointed(epoch) => self.forget_sent(from, epoch),
             Message::WriteCheckpoint if self.is_base_due(0) => self.bases.is_due = true,
             // Without a journal it never executes anything again.
             Message::WriteCheckpoint if !self.bases.has_journal => {
-                out.send(from, Message::Checkpointed(self.last_received()));
+                out.send(from, Message::Checkpointed(self.merge.complete()));
             }
             Message::Exchange(exchange) => self.exchanged(*exchange, out),
             Message::Reconnoitre { id, call, participants } => {
@@ -267,9 +274,7 @@ impl Executor {
                 return;
             }
             self.begin_base(out);
-            for (from, batch) in std::mem::take(&mut self.bases.waiting) {
-                self.receive(from, batch, out);
-            }
+            self.take_due(out);
         }
     }
 
@@ -283,18 +288,24 @@ impl Executor {
         out.actions.push(Action::Base(Box::new(Base { held: self.epoch, scheme, remembered })));
     }
 
-    /// The last epoch that was received, whether or not it waits for a base.
-    fn last_received(&self) -> u64 {
-        self.bases.waiting.back().map_or(self.epoch, |(_, batch)| batch.epoch)
+    /// The number of a sequencer; `None`: it is none.
+    fn number_of(&self, sequencer: Address) -> Option<usize> {
+        self.sequencers.iter().position(|known| *known == sequencer)
+    }
+
+    /// The sequencer that made an epoch.
+    fn source(&self, epoch: u64) -> Address {
+        self.sequencers[self.merge.source(epoch)]
     }
 
     /// Notes that an input has ended, and reports the digests of an epoch that has.
     pub(super) fn note_ended(&mut self, epoch: u64, is_own: bool, out: &mut Outbox) {
+        let source = self.source(epoch);
         let running = self.epochs.get_mut(&epoch).expect("it has unfinished inputs");
         running.left -= 1;
         running.left_own -= usize::from(is_own);
         if is_own && running.left_own == 0 && running.left > 0 {
-            out.send(self.sequencer, Message::ExecutedOwn(epoch));
+            out.send(source, Message::ExecutedOwn(epoch));
         }
         if running.left == 0 {
             let RunningEpoch { mut digests, expected, .. } = self.epochs.remove(&epoch).expect("it was there just now");
@@ -309,7 +320,7 @@ impl Executor {
             if self.broken.is_none() {
                 // Without a journal nothing is executed again.
                 let digests = if self.bases.has_journal { digests } else { Digests::new() };
-                out.send(self.sequencer, Message::Executed(epoch, digests));
+                out.send(source, Message::Executed(epoch, digests));
             }
         }
     }
@@ -342,17 +353,28 @@ impl Executor {
     }
 
     fn receive(&mut self, sequencer: Address, batch: InputBatch, out: &mut Outbox) {
-        if batch.epoch <= self.epoch {
+        let Some(number) = self.number_of(sequencer) else { return };
+        match self.merge.receive(number, batch) {
+            Ok(()) => self.take_due(out),
+            // Inputs before it were lost with their sender.
+            Err(received) => out.send(sequencer, Message::ResumeAfter(received)),
+        }
+    }
+
+    /// Takes the epochs that are due, unless a base waits for the end of those before.
+    fn take_due(&mut self, out: &mut Outbox) {
+        if self.bases.is_due {
             return;
         }
-        let has_more = batch.has_more;
-        if batch.before != self.epoch {
-            // Inputs before it were lost with their sender.
-            return out.send(sequencer, Message::ResumeAfter(self.epoch));
+        while let Some(batch) = self.merge.next_due() {
+            self.take(batch, out);
         }
-        self.epoch = batch.epoch;
+        self.epoch = self.merge.complete();
+    }
+
+    fn take(&mut self, batch: InputBatch, out: &mut Outbox) {
         self.bases.inputs = self.bases.inputs.saturating_add(batch.inputs.len() as u32);
-        let InputBatch { epoch, sealed_in, inputs, digests: expected, .. } = batch;
+        let InputBatch { epoch, sealed_in, inputs, digests: expected, has_more, .. } = batch;
         let left_own = inputs.iter().filter(|input| input.participants.is_single()).count();
         let running = RunningEpoch { left: inputs.len(), left_own, digests: Digests::new(), expected };
         self.epochs.insert(epoch, running);
@@ -360,7 +382,7 @@ impl Executor {
         let is_answered = sealed_in >= self.since;
         self.backlog.extend(inputs.into_iter().map(|input| (id(&input), input, is_answered)));
         if has_more {
-            out.send(sequencer, Message::ResumeAfter(epoch));
+            out.send(self.source(epoch), Message::ResumeAfter(epoch));
         }
     }
 
@@ -468,9 +490,4 @@ impl Executor {
             out.send(client, Message::PartialAnswer { id: call_id, attempt, outcome });
         }
     }
-}
-
-/// The sequencer of a cluster that has one.
-fn sequencer_of(configuration: &Configuration) -> Address {
-    configuration.sequencer.as_ref().expect("a deterministic scheme has a sequencer").primary
 }

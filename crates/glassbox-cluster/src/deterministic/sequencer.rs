@@ -2,7 +2,8 @@
 //!
 //! Epochs seal themselves: as soon as an epoch is durable, the next one takes all inputs that have arrived. So under a
 //! light load an input waits for one force, and under a heavy one epochs grow. The paper's epochs, of 10 ms each, are a
-//! [setting](OrderSettings).
+//! [setting](OrderSettings). If there are several sequencers, each seals one in every interval of its clock, whether it
+//! has inputs or not: the number of an epoch is a promise that no earlier one will follow ([`super::merge`]).
 //!
 //! The log is the stream of a journal and of hot backups. It is kept until the disks of all partitions have the rows as
 //! of its epochs: a partition that fails begins with those rows, and asks for the inputs after them.
@@ -19,7 +20,7 @@ use super::throttle::Throttle;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, Replicas, SchemeKind};
 use crate::protocol::entry::Entry;
-use crate::protocol::input::{Digests, Input, InputKeys, OrderSettings};
+use crate::protocol::input::{Digests, Input, InputBatch, InputKeys, OrderSettings};
 use crate::protocol::message::{Message, Outcome, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
@@ -78,16 +79,22 @@ pub struct Sequencer {
     /// The assigned time of the last input, in microseconds: it never goes back.
     now_us: u64,
     order: OrderSettings,
+    /// Its number and the number of sequencers, if several order by their clocks.
+    clock: Option<(u64, u64)>,
     /// When the open epoch is sealed, if epochs take a fixed time.
     seal_at_us: Option<u64>,
 }
 
 impl Sequencer {
     /// A sequencer of these partitions, with an empty log, which its hot backups have too.
-    pub(crate) fn new(configuration: &Configuration) -> Self {
+    pub(crate) fn new(me: Address, configuration: &Configuration) -> Self {
         let primaries = configuration.primaries().into_iter();
         let backups = configuration.sequencer.as_ref().map(Replicas::backups).unwrap_or_default();
-        Self {
+        let clock = match (&configuration.sequencer, me) {
+            (None, Address::Coordinator(number)) => Some((number.into(), configuration.coordinators.len() as u64)),
+            _ => None,
+        };
+        let mut sequencer = Self {
             configuration: configuration.epoch,
             scheme: configuration.scheme,
             followers: primaries.map(|primary| Follower::new(primary, Some(0))).collect(),
@@ -98,19 +105,25 @@ impl Sequencer {
             log: LocalLog::new(&backups, 0),
             now_us: 0,
             order: OrderSettings::default(),
-            seal_at_us: None,
-        }
+            clock,
+            seal_at_us: clock.map(|_| 0),
+        };
+        sequencer.set_order(OrderSettings::default());
+        sequencer
     }
 
     /// Sets how it orders inputs.
     pub(crate) fn set_order(&mut self, order: OrderSettings) {
         self.order = order;
+        if self.clock.is_some() && order.epoch_us == 0 {
+            self.order.epoch_us = OrderSettings::EPOCH_US;
+        }
     }
 
     /// A sequencer that continues the log of a hot backup, or of its own journal. Hot backups join it later.
-    pub(crate) fn succeeding(configuration: &Configuration, backup: HotBackup, out: &mut Outbox) -> Self {
+    pub(crate) fn succeeding(me: Address, configuration: &Configuration, backup: HotBackup, out: &mut Outbox) -> Self {
         let HotBackup { log, held, journal, .. } = backup;
-        let mut sequencer = Self::new(configuration);
+        let mut sequencer = Self::new(me, configuration);
         sequencer.followers.iter_mut().for_each(|follower| follower.sent = None);
         sequencer.now_us = log.now_us;
         (sequencer.epochs, sequencer.log) = (log, LocalLog::new(journal.as_slice(), held));
@@ -211,7 +224,7 @@ impl Sequencer {
         // Its index follows when the epoch is sealed.
         self.open.push(Input { index: 0, client, call_id: id, attempt, call, version, participants, keys });
         match u64::from(self.order.epoch_us) {
-            0 => self.seal(now_us, out),
+            0 => self.seal_if_free(now_us, out),
             epoch_us => _ = self.seal_at_us.get_or_insert((now_us / epoch_us + 1) * epoch_us),
         }
     }
@@ -235,19 +248,28 @@ impl Sequencer {
 
     /// The time has come to seal the open epoch.
     pub(crate) fn tick(&mut self, now_us: u64, out: &mut Outbox) {
-        if self.seal_at_us.is_some_and(|at_us| at_us <= now_us) {
+        if self.seal_at_us.is_none_or(|at_us| at_us > now_us) {
+            return;
+        }
+        let Some((number, count)) = self.clock else {
             self.seal_at_us = None;
             while !self.open.is_empty() {
-                self.seal(now_us, out);
+                self.seal(self.epochs.last + 1, now_us, out);
             }
-        }
+            return;
+        };
+        let interval = now_us / u64::from(self.order.epoch_us);
+        self.seal_at_us = Some((interval + 1) * u64::from(self.order.epoch_us));
+        // A predecessor's clock may have been ahead.
+        let interval = interval.max(self.epochs.last / count + 1);
+        self.seal(interval * count + number, now_us, out);
     }
 
     /// More of the log may be decided.
     fn go_on(&mut self, now_us: u64, out: &mut Outbox) {
         self.note_sent(now_us);
         if self.order.epoch_us == 0 {
-            self.seal(now_us, out);
+            self.seal_if_free(now_us, out);
         }
     }
 
@@ -261,20 +283,25 @@ impl Sequencer {
         }
     }
 
-    /// Seals the open epoch, and sends it when it is durable; if epochs take no fixed time, once the one before is.
-    fn seal(&mut self, now_us: u64, out: &mut Outbox) {
-        let is_free = self.log.decided() == self.log.proposed();
-        if self.open.is_empty() || self.order.epoch_us == 0 && !is_free {
-            return;
+    /// Seals the open epoch if it has inputs and the log has the one before.
+    fn seal_if_free(&mut self, now_us: u64, out: &mut Outbox) {
+        if !self.open.is_empty() && self.log.decided() == self.log.proposed() {
+            self.seal(self.epochs.last + 1, now_us, out);
         }
-        let (epoch, inputs) = (self.epochs.last + 1, self.take_open());
+    }
+
+    /// Seals the open epoch, and sends it when it is durable.
+    fn seal(&mut self, epoch: u64, now_us: u64, out: &mut Outbox) {
+        let inputs = self.take_open();
         self.log.propose(|| Entry::Inputs(epoch, inputs.clone()), out);
         for note in std::mem::take(&mut self.notes) {
             self.log.propose(|| note, out);
         }
         let sealed = SealedEpoch { epoch, sealed_in: self.configuration, inputs, digests: BTreeMap::new() };
         for (partition, follower) in self.followers.iter_mut().enumerate() {
-            if let Some(batch) = follower.sent.and_then(|before| sealed.batch(partition, before)) {
+            let Some(before) = follower.sent else { continue };
+            let batch = sealed.batch(partition, before);
+            if let Some(batch) = batch.or_else(|| self.clock.map(|_| InputBatch::empty(before, epoch))) {
                 follower.sent = Some(epoch);
                 self.log.send_when_decided(follower.primary, Message::Inputs(batch), out);
                 let has_own = sealed.inputs.iter().any(|input| input.participants == PartitionSet::of(partition));
@@ -337,6 +364,11 @@ impl Sequencer {
                 self.followers[partition].sent = None;
                 return;
             }
+        }
+        if self.clock.is_some() && before < self.epochs.last {
+            let batch = InputBatch::empty(before, self.epochs.last);
+            before = self.epochs.last;
+            self.log.send_when_decided(from, Message::Inputs(batch), out);
         }
         self.followers[partition].sent = Some(before);
     }

@@ -39,7 +39,7 @@ impl Logged {
     }
 
     fn begun() -> Self {
-        let mut logged = Self::new(Sequencer::new(&configuration()));
+        let mut logged = Self::new(Sequencer::new(ME, &configuration()));
         let mut out = Outbox::default();
         logged.sequencer.begin_journal(ME, &mut out);
         logged.carry_out(out);
@@ -91,7 +91,7 @@ impl Logged {
         self.entries.into_iter().for_each(|(sequence, entry)| log.append(sequence, entry).unwrap());
         let mut out = Outbox::default();
         let next = configuration().resume(&[ME], &[], &[]);
-        Self::new(Sequencer::succeeding(&next, log, &mut out))
+        Self::new(Sequencer::succeeding(ME, &next, log, &mut out))
     }
 
     fn epochs(&self, of: u8) -> Vec<(u64, u64)> {

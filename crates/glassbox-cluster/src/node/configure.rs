@@ -18,7 +18,7 @@ impl Member {
         self.order_since = self.configuration.order_since();
         match self.me {
             Address::Replica { partition, .. } => self.take_role(usize::from(partition), &before, out),
-            Address::Coordinator(_) if self.configuration.sequencer.is_some() => {
+            Address::Coordinator(_) if self.configuration.scheme.is_deterministic() => {
                 self.take_sequencer_role(&before, now_us, out);
             }
             Address::Coordinator(_) => {
@@ -57,17 +57,17 @@ impl Member {
     /// The role of a member of the sequencer's group.
     fn take_sequencer_role(&mut self, before: &Configuration, now_us: u64, out: &mut Outbox) {
         let (me, journal) = (self.me, self.journals.then_some(self.me));
-        let since = |configuration: &Configuration| configuration.sequencer.as_ref().map(|it| it.since);
-        let is_same = since(&self.configuration) == since(before);
         let is_sequencer = self.configuration.coordinator_since(me).is_some();
-        let backup = self.configuration.backup_since(me);
+        let keeps_place = self.configuration.coordinator_since(me) == before.coordinator_since(me);
+        let since = |configuration: &Configuration| configuration.sequencer.as_ref().map(|it| it.since);
+        let (backup, is_same) = (self.configuration.backup_since(me), since(&self.configuration) == since(before));
         self.role = match std::mem::replace(&mut self.role, Role::Idle) {
-            Role::Sequencer(mut sequencer) if is_sequencer && is_same => {
+            Role::Sequencer(mut sequencer) if is_sequencer && keeps_place => {
                 sequencer.configure(&self.configuration, before, journal, now_us, out);
                 Role::Sequencer(sequencer)
             }
             Role::HotBackup(backup) if is_sequencer => {
-                Role::Sequencer(Box::new(Sequencer::succeeding(&self.configuration, *backup, out)))
+                Role::Sequencer(Box::new(Sequencer::succeeding(me, &self.configuration, *backup, out)))
             }
             role @ (Role::HotBackup(_) | Role::Joining { .. })
                 if is_same && backup.is_some() && backup == before.backup_since(me) =>

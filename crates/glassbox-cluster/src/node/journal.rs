@@ -136,7 +136,7 @@ impl Member {
                 Role::Executor(Box::new(Executor::recovered(*shard, kind, &configuration, (epoch, sent), out)))
             }
             (RecoveredState::Sequencer(log), _) => {
-                Role::Sequencer(Box::new(Sequencer::succeeding(&configuration, *log, out)))
+                Role::Sequencer(Box::new(Sequencer::succeeding(me, &configuration, *log, out)))
             }
             (RecoveredState::Backup(backup), scheme) => {
                 let mut partition = Partition::promoted(*backup, out);

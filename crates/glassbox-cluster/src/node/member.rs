@@ -82,7 +82,7 @@ impl Member {
         if configuration.scheme.is_deterministic() {
             let role = match configuration.backup_since(me) {
                 Some((sequencer, _)) => Role::HotBackup(Box::new(HotBackup::new(sequencer, 0))),
-                None => Role::Sequencer(Box::new(Sequencer::new(&configuration))),
+                None => Role::Sequencer(Box::new(Sequencer::new(me, &configuration))),
             };
             return Self::new(me, configuration, make, role);
         }

@@ -24,9 +24,10 @@ const MAX_COORDINATORS: usize = 64;
 pub struct Configuration {
     /// Counts the configurations from 1. The operator uses each number once.
     pub epoch: u64,
-    /// The epoch in which each coordinator began; none under a deterministic scheme.
+    /// The epoch in which each coordinator began. Under a deterministic scheme, the same of each sequencer if several
+    /// order inputs by their clocks, and none if there is one sequencer.
     pub coordinators: Vec<u64>,
-    /// Under a deterministic scheme, the sequencer, as primary, and its hot backups.
+    /// Under a deterministic scheme with one sequencer: the sequencer, as primary, and its hot backups.
     pub sequencer: Option<Replicas>,
     /// The concurrency-control scheme of all partitions.
     pub scheme: SchemeKind,
@@ -99,7 +100,22 @@ impl Configuration {
         Self { coordinators: vec![1; usize::from(count)], ..self }
     }
 
-    /// The coordinator of a client's distributed transactions, or the sequencer.
+    /// The initial configuration, of a deterministic scheme, with this number of sequencers, which order inputs by their
+    /// clocks.
+    #[must_use]
+    pub fn with_clocks(self, sequencers: u16) -> Self {
+        Self { coordinators: vec![1; usize::from(sequencers.max(1))], sequencer: None, ..self }
+    }
+
+    /// Under a deterministic scheme, all sequencers that order inputs, each with the epoch in which it began.
+    pub fn sequencers(&self) -> Vec<(Address, u64)> {
+        match &self.sequencer {
+            Some(sequencer) => vec![(sequencer.primary, sequencer.since)],
+            None => (0..).map(Address::Coordinator).zip(self.coordinators.iter().copied()).collect(),
+        }
+    }
+
+    /// The coordinator of a client's distributed transactions, or its sequencer.
     pub fn coordinator_of(&self, client: Address) -> Address {
         if let Some(sequencer) = &self.sequencer {
             return sequencer.primary;
@@ -146,18 +162,17 @@ impl Configuration {
             let is_its = |it: &Address| it.group() == Some(group);
             all.len() == replicas.backups.len() + 1 && all.iter().all(|(it, since)| is_its(it) && has(*since))
         };
+        let is_deterministic = self.scheme.is_deterministic();
         let has_order = match &self.sequencer {
-            None => !self.scheme.is_deterministic() && (1..=MAX_COORDINATORS).contains(&self.coordinators.len()),
+            None => (1..=MAX_COORDINATORS).contains(&self.coordinators.len()),
             Some(sequencer) => {
-                let has_backup = self.partitions.iter().any(|replicas| !replicas.backups.is_empty());
-                self.scheme.is_deterministic()
-                    && !has_backup
-                    && self.coordinators.is_empty()
-                    && is_right(Group::Sequencer, sequencer)
+                is_deterministic && self.coordinators.is_empty() && is_right(Group::Sequencer, sequencer)
             }
         };
+        let has_backup = self.partitions.iter().any(|replicas| !replicas.backups.is_empty());
         (1..MAX_EPOCH).contains(&self.epoch)
             && has_order
+            && !(is_deterministic && has_backup)
             && self.coordinators.iter().all(|&since| has(since))
             && has(self.scheme_since)
             && self.partitions.len() == usize::from(partitions)
@@ -167,6 +182,7 @@ impl Configuration {
     /// Whether this can succeed another configuration of the same cluster.
     pub fn follows(&self, before: &Self) -> bool {
         self.epoch > before.epoch
+            && self.sequencer.is_some() == before.sequencer.is_some()
             && self.coordinators.len() == before.coordinators.len()
             && self.is_of(before.partitions.len() as u8)
     }

@@ -48,6 +48,14 @@ pub struct OrderSettings {
     /// How late a partition may be with the inputs that it was sent, in microseconds, before calls on it alone are
     /// refused; 0, the default: no call is refused.
     pub max_lag_us: u32,
+    /// Whether the cluster's coordinators are sequencers that order inputs by their clocks, each those of its clients.
+    /// Otherwise one orders them all, and the others are its hot backups. An epoch takes 10,000 us if `epoch_us` is 0.
+    pub by_clocks: bool,
+}
+
+impl OrderSettings {
+    /// The duration of the paper's epochs, in microseconds.
+    pub(crate) const EPOCH_US: u32 = 10_000;
 }
 
 /// The keys that an input locks.
@@ -77,6 +85,14 @@ pub struct InputBatch {
     pub inputs: Vec<Input>,
     /// If the partition has executed the epoch before: the digests of its changes.
     pub digests: Digests,
+}
+
+impl InputBatch {
+    /// Says that there are no inputs up to an epoch.
+    pub(crate) fn empty(before: u64, epoch: u64) -> Box<Self> {
+        let (inputs, digests) = (Vec::new(), Digests::new());
+        Box::new(Self { before, epoch, sealed_in: 0, has_more: false, inputs, digests })
+    }
 }
 
 /// The digests of the changes that a partition made in an epoch: the index of each input that has committed there, and

@@ -46,7 +46,7 @@ pub struct Processes {
     pub partitions: u8,
     /// Replicas of each partition, the primary included.
     pub replicas: u8,
-    /// Coordinators, 1 to 64; under a deterministic scheme, the sequencer and its hot backups.
+    /// Coordinators, 1 to 64; under a deterministic scheme, the sequencer and its hot backups, or several sequencers.
     pub coordinators: u8,
     /// The injected round trip.
     pub round_trip_us: u64,
@@ -60,7 +60,7 @@ pub struct Processes {
 impl Processes {
     /// A cluster with one replica of each partition, and one coordinator.
     pub const fn new(cluster: u64, scheme: SchemeKind, partitions: u8, nodes: Vec<SocketAddr>) -> Self {
-        let order = OrderSettings { epoch_us: 0, max_lag_us: 0 };
+        let order = OrderSettings { epoch_us: 0, max_lag_us: 0, by_clocks: false };
         Self { cluster, scheme, partitions, replicas: 1, coordinators: 1, round_trip_us: 0, order, nodes }
     }
 

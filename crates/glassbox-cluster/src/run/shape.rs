@@ -43,7 +43,7 @@ pub struct Shape {
 impl Shape {
     /// A cluster with one replica of each partition, one coordinator and no injected round trip.
     pub const fn new(scheme: SchemeKind, partitions: u8) -> Self {
-        let order = OrderSettings { epoch_us: 0, max_lag_us: 0 };
+        let order = OrderSettings { epoch_us: 0, max_lag_us: 0, by_clocks: false };
         Self { scheme, partitions, replicas: 1, coordinators: 1, round_trip: Duration::ZERO, order }
     }
 
@@ -73,7 +73,9 @@ impl Shape {
 
     /// The initial configuration.
     pub fn configuration(&self) -> Configuration {
-        Configuration::first(self.partitions, self.replicas, self.scheme).with_coordinators(self.coordinators.into())
+        let first = Configuration::first(self.partitions, self.replicas, self.scheme);
+        let count = self.coordinators.into();
+        if self.order.by_clocks { first.with_clocks(count) } else { first.with_coordinators(count) }
     }
 
     /// Whether this is a valid configuration of such a cluster.
@@ -83,7 +85,8 @@ impl Shape {
             None => configuration.coordinators.len() == usize::from(self.coordinators),
             Some(sequencer) => sequencer.backups().iter().chain([&sequencer.primary]).all(has),
         };
-        configuration.is_of(self.partitions) && has_coordinators
+        let has_order = !self.order.by_clocks || configuration.sequencer.is_none();
+        configuration.is_of(self.partitions) && has_coordinators && has_order
     }
 
     /// All members: the coordinators, then the replicas partition by partition.

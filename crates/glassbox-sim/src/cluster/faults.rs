@@ -95,14 +95,16 @@ impl<W: Workload> World<W> {
             self.schedule_fault(2 * until_us + 1, Fault::Repair(group));
             self.schedule_fault(2 * until_us + 2, Fault::Return(group));
         }
-        for number in 0..self.configuration.coordinators.len() as u16 {
-            self.schedule_fault(2 * until_us + 1, Fault::RestartCoordinator(number));
+        if !self.settings.scheme.is_deterministic() {
+            for number in 0..self.settings.coordinators {
+                self.schedule_fault(2 * until_us + 1, Fault::RestartCoordinator(number));
+            }
         }
     }
 
     /// Plans failures of single members of a deterministic cluster, which continue from their disks, or are replaced.
     fn plan_kills(&mut self, until_us: u64) {
-        let has_backup = self.settings.coordinators > 1;
+        let has_backup = self.configuration.sequencer.as_ref().is_some_and(|it| !it.backups.is_empty());
         for _ in 0..self.settings.incidents {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
             let back = at + 1 + self.dice.below(until_us / 4);

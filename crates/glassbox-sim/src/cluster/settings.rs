@@ -14,7 +14,8 @@ pub struct Settings<W = Load> {
     pub partitions: u8,
     /// Replicas of each, the primary included.
     pub replicas: u8,
-    /// Coordinators; each client uses one of them.
+    /// Coordinators; each client uses one of them. Under a deterministic scheme, the sequencer and its hot backups, or
+    /// sequencers.
     pub coordinators: u16,
     /// Clients in a closed loop.
     pub clients: u32,
@@ -118,7 +119,9 @@ impl<W> Settings<W> {
 
     /// The initial configuration.
     pub(super) fn configuration(&self) -> Configuration {
-        Configuration::first(self.partitions, self.replicas, self.scheme).with_coordinators(self.coordinators)
+        let first = Configuration::first(self.partitions, self.replicas, self.scheme);
+        let count = self.coordinators;
+        if self.order.by_clocks { first.with_clocks(count) } else { first.with_coordinators(count) }
     }
 
     /// The paper's setting: two partitions without replicas, 40 clients, its costs.

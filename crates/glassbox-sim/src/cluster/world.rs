@@ -348,7 +348,11 @@ impl<W: Workload> World<W> {
         self.stop_disk(me);
         let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
         let is_ordered = self.settings.scheme.is_deterministic();
-        let member = if is_ordered && configuration.epoch > 1 {
+        let is_restarted = is_ordered && configuration.epoch > 1;
+        if is_restarted && configuration.coordinator_since(me).is_some() {
+            return self.add_recovered(me);
+        }
+        let member = if is_restarted {
             Member::returning(me, configuration, self.empty_shard(me), &mut out)
         } else {
             Member::coordinator(me, configuration, &mut out)
@@ -387,6 +391,7 @@ impl<W: Workload> World<W> {
             node.fast_us = Dice(self.settings.seed ^ self.lives << 32).below(self.settings.clock_skew_us);
         }
         self.nodes.insert(address, node);
+        self.schedule_tick(address);
     }
 }
 
@@ -415,7 +420,7 @@ impl<W: Workload> World<W> {
         let life = node.life;
         let done_ns = self.carry_out(address, self.now_ns + received_ns, out);
         self.begin_due_base(address);
-        self.schedule_tick(address);
+        self.go_on_ticking(address);
         let worked_ns = done_ns - self.now_ns;
         self.nodes.get_mut(&address).expect("it was there a moment ago").worked_ns += worked_ns;
         self.schedule(done_ns, Event::Ready { at: address, life });
@@ -461,12 +466,29 @@ impl<W: Workload> World<W> {
         let (Machine::Member(member), mut out) = (&mut node.machine, Outbox::default()) else { return };
         member.tick(now_ns / 1_000 + node.fast_us, &mut out);
         self.carry_out(at, now_ns, out);
-        self.schedule_tick(at);
+        self.go_on_ticking(at);
+    }
+
+    /// A sequencer that orders by its clock always has something to do: it rests once nothing else is under way.
+    fn go_on_ticking(&mut self, at: Address) {
+        if !self.settings.order.by_clocks || self.is_under_way() {
+            self.schedule_tick(at);
+        }
+    }
+
+    /// Whether clients wait, or members have something to finish or to repair.
+    fn is_under_way(&mut self) -> bool {
+        let is_planned = |Reverse((.., event)): &Reverse<(u64, u64, Event)>| matches!(event, Event::Fault(_));
+        self.is_waited_for() || self.events.iter().any(is_planned) || !self.leftovers().is_empty()
+    }
+
+    fn is_waited_for(&mut self) -> bool {
+        (0..self.settings.clients).any(|number| self.client(number).is_waiting())
     }
 
     /// When everything has ended nothing is scheduled, so that the world comes to rest.
     pub(super) fn schedule_while_waiting(&mut self, in_us: u64, event: Event) {
-        if in_us > 0 && (0..self.settings.clients).any(|number| self.client(number).is_waiting()) {
+        if in_us > 0 && self.is_waited_for() {
             self.schedule(self.now_ns + in_us * 1_000, event);
         }
     }

@@ -20,7 +20,11 @@ fn any(seed: u64) -> Settings {
         partitions: 2 + dice.below(3) as u8,
         clients: 2 + dice.below(12) as u32,
         link: Link { tail_ns: dice.below(50_000), ..Link::of(1_000 + dice.below(100_000)) },
-        order: OrderSettings { epoch_us: [0, 0, 500, 10_000][dice.place(4)], max_lag_us: [0, 0, 300][dice.place(3)] },
+        order: OrderSettings {
+            epoch_us: [0, 0, 500, 10_000][dice.place(4)],
+            max_lag_us: [0, 0, 300][dice.place(3)],
+            by_clocks: false,
+        },
         ..Settings::of_the_paper(scheme(seed), load, seed)
     }
 }
@@ -80,13 +84,35 @@ fn a_hot_backup_takes_over() {
     }
 }
 
+/// Several sequencers, each with a clock of its own: fast, slow, and restarted with another clock.
+#[test]
+fn sequencers_order_by_their_clocks() {
+    let first = seed(1);
+    for seed in first..first + if long() { 200_000 } else { 1_500 } {
+        let mut dice = Dice(seed ^ 7);
+        let (journals, settings) = (dice.one_in(2), any(seed));
+        let epoch_us = [200, 1_000][dice.place(2)];
+        let settings = Settings {
+            coordinators: 2 + dice.below(3) as u16,
+            order: OrderSettings { epoch_us, by_clocks: true, ..settings.order },
+            journals,
+            incidents: if journals { dice.below(4) as u32 } else { 0 },
+            outages: if journals { dice.below(2) as u32 } else { 0 },
+            partings: [0, 0, 2][dice.place(3)],
+            clock_skew_us: [0, 3_000][dice.place(2)],
+            ..settings
+        };
+        is_right(settings, 4_000);
+    }
+}
+
 /// Epochs of a fixed time, as in the paper: every call waits for the end of one, on average for half of it.
 #[test]
 fn epochs_of_a_fixed_time_are_sealed_when_it_is_over() {
     for scheduler in SchedulerKind::ALL {
         let load = Load { several: ALL / 10, ..Load::default() };
         let of = |epoch_us| {
-            let order = OrderSettings { epoch_us, max_lag_us: 0 };
+            let order = OrderSettings { epoch_us, ..OrderSettings::default() };
             let scheme = SchemeKind::Deterministic(scheduler);
             let mut world = World::new(Settings { clients: 10, order, ..Settings::of_the_paper(scheme, load, 1) });
             world.run_us(1_000_000).finished
@@ -105,7 +131,7 @@ fn calls_on_a_slow_partition_are_refused_before_they_are_ordered() {
     // that waits: both make the others late, too.
     let load = Load { several: ALL / 20, ..Load::default() };
     let of = |max_lag_us: u32, times: u64| {
-        let (order, scheme) = (OrderSettings { epoch_us: 0, max_lag_us }, SchedulerKind::OrderedLocks);
+        let (order, scheme) = (OrderSettings { max_lag_us, ..OrderSettings::default() }, SchedulerKind::OrderedLocks);
         let settings = Settings::of_the_paper(SchemeKind::Deterministic(scheme), load, 1);
         let mut world = World::new(Settings { partitions: 4, clients: 200, order, ..settings });
         world.keep_history(false);
