@@ -24,7 +24,7 @@ pub struct Arguments {
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
     pub replicas: Option<u8>,
     /// Coordinators of transactions on several partitions; they take turns. Under a deterministic scheme, the sequencer
-    /// and its hot backups
+    /// and its hot backups, or sequencers (--by-clocks)
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub coordinators: u8,
     /// Concurrency control of a partition while distributed transactions are undecided
@@ -37,6 +37,10 @@ pub struct Arguments {
     /// when the log has the one before
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub epoch_us: u32,
+    /// Deterministic schemes: all --coordinators are sequencers, each for a part of the clients, and their clocks make
+    /// one order of their epochs [default: one sequencer, and the others are its hot backups]
+    #[arg(long)]
+    pub by_clocks: bool,
     /// Deterministic schemes: refuse a part of the calls on a partition that is later than this many microseconds
     /// [default: refuse none]
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true,
@@ -262,7 +266,7 @@ impl Arguments {
 
     /// Whether partitions, or the sequencer, have backups.
     pub fn has_backups(&self) -> bool {
-        self.replicas() > 1 || self.is_deterministic() && self.coordinators > 1
+        self.replicas() > 1 || self.is_deterministic() && self.coordinators > 1 && !self.by_clocks
     }
 
     /// The cluster's file, for commands that operate it.
@@ -287,7 +291,7 @@ impl Arguments {
     }
 
     fn order(&self) -> OrderSettings {
-        OrderSettings { epoch_us: self.epoch_us, max_lag_us: self.max_lag_us }
+        OrderSettings { epoch_us: self.epoch_us, max_lag_us: self.max_lag_us, by_clocks: self.by_clocks }
     }
 
     /// The cluster, without the addresses of its processes.

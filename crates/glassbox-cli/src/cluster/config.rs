@@ -88,7 +88,7 @@ impl Config {
 
     /// Whether the sequencer has a hot backup.
     pub const fn has_hot_backup(&self) -> bool {
-        matches!(self.scheme, SchemeKind::Deterministic(_)) && self.coordinators > 1
+        matches!(self.scheme, SchemeKind::Deterministic(_)) && self.coordinators > 1 && !self.order.by_clocks
     }
 
     /// Refuses an invalid description.

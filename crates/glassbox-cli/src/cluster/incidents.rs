@@ -101,8 +101,8 @@ impl Incidents<'_> {
                 let all: &[Incident] = &[
                     |it, round, at| it.lose_hot_backup(round, at),
                     |it, _, at| it.lose_sequencer(at),
-                    |it, _, at| it.lose_and_resume(Group::Sequencer, at),
-                    |it, _, at| it.lose_and_resume(Group::Partition(at), at),
+                    |it, round, at| it.lose_only_sequencer(round, at),
+                    |it, _, at| it.lose_partition(at),
                     |it, _, at| it.lose_all(at),
                 ];
                 &all[if self.config.has_hot_backup() { 0 } else { 2 }..if self.has_journals { 5 } else { 2 }]
@@ -273,23 +273,37 @@ impl Incidents<'_> {
         Ok(())
     }
 
-    /// A group without a backup, which continues from its journal.
-    fn lose_and_resume(&mut self, group: Group, partition: u8) -> anyhow::Result<()> {
-        let Replicas { primary, backups, .. } = self.replicas(group)?;
-        if !backups.is_empty() {
-            return Ok(());
+    /// A partition without a backup.
+    fn lose_partition(&mut self, partition: u8) -> anyhow::Result<()> {
+        let primary = self.replicas(Group::Partition(partition))?.primary;
+        let pause = self.lose_and_resume(primary, partition)?;
+        self.pauses.resumed.push(pause);
+        Ok(())
+    }
+
+    /// A sequencer without a backup.
+    fn lose_only_sequencer(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {
+        let sequencers = self.newest()?.sequencers();
+        let (sequencer, _) = sequencers[round as usize % sequencers.len()];
+        if !self.config.has_hot_backup() {
+            let pause = self.lose_and_resume(sequencer, partition)?;
+            self.pauses.coordinator.push(pause);
         }
-        self.kill(primary)?;
-        self.children.restart(primary, self.config)?;
+        Ok(())
+    }
+
+    /// A process that continues from its journal; how long the partition did not answer.
+    fn lose_and_resume(&mut self, who: Address, partition: u8) -> anyhow::Result<Duration> {
+        self.kill(who)?;
+        self.children.restart(who, self.config)?;
         let began = Instant::now();
         self.decide(|operator| {
-            operator.wait_for(primary, PATIENCE);
+            operator.wait_for(who, PATIENCE);
             operator.resume()
         })?;
         let pause = self.watch.pause(partition, began)?;
-        let pauses = &mut self.pauses;
-        if group == Group::Sequencer { &mut pauses.coordinator } else { &mut pauses.resumed }.push(pause);
-        self.wait_for_rows(primary)
+        self.wait_for_rows(who)?;
+        Ok(pause)
     }
 
     fn lose_coordinator(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {

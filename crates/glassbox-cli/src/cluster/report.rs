@@ -37,6 +37,7 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, 
     };
     let coordinators = match u64::from(config.coordinators) {
         1 if arguments.is_deterministic() => "a sequencer".to_owned(),
+        all if arguments.by_clocks => format!("{}, which order by their clocks", many(all, "sequencer")),
         all if arguments.is_deterministic() => format!("a sequencer with {}", many(all - 1, "hot backup")),
         all => many(all, "coordinator"),
     };

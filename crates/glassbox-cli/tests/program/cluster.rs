@@ -62,11 +62,13 @@ fn with_journals_nothing_is_lost_when_all_processes_are_killed() {
 /// Inputs are ordered first: the sequencer's log and the partitions' rows are on disk.
 #[test]
 fn a_deterministic_cluster_is_right_and_continues_from_its_log() {
-    for (scheme, coordinators) in [("serial", "1"), ("deterministic-locks", "2"), ("vll", "1")] {
+    let orders: [&[&str]; 3] =
+        [&[], &["--coordinators", "2"], &["--coordinators", "2", "--by-clocks", "--epoch-us", "1000"]];
+    for (scheme, order) in ["serial", "deterministic-locks", "vll"].into_iter().zip(orders) {
         let dir = tempfile::tempdir().unwrap();
         let kept = crate::common::text(dir.path());
         let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "0.5", "--clients", "4"];
-        let cluster = ["cluster", "--scheme", scheme, "--coordinators", coordinators, "--dir", kept];
+        let cluster = [&["cluster", "--scheme", scheme, "--dir", kept], order].concat();
         let ran = run_well(&[&cluster[..], &["--incidents", "1"], &tpcc].concat());
         for words in
             ["after processes were killed and resumed", "none is lost", "all 13 conditions hold", "1 replica each"]
@@ -79,6 +81,8 @@ fn a_deterministic_cluster_is_right_and_continues_from_its_log() {
     }
     let ran = run(&["cluster", "--scheme", "vll", "--replicas", "2", "micro"]);
     assert!(ran.status != Some(0) && ran.err.contains("give --replicas 1"), "{}", ran.err);
+    let ran = run(&["cluster", "--scheme", "two-phase", "--by-clocks", "micro"]);
+    assert!(ran.status != Some(0) && ran.err.contains("choose a deterministic scheme"), "{}", ran.err);
     let ran = run(&["cluster", "--scheme", "vll", "--incidents", "1", "micro"]);
     assert!(ran.status != Some(0) && ran.err.contains("--dir"), "{}", ran.err);
 }

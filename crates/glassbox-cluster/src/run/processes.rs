@@ -80,6 +80,10 @@ impl Processes {
             format!("`replicas` is {replicas}: under scheme `{scheme}` a partition has one replica; give --replicas 1"),
         )?;
         refuse(
+            self.order.by_clocks && !scheme.is_deterministic(),
+            format!("`order.by_clocks` is true, and scheme `{scheme}` has no input log; choose a deterministic scheme"),
+        )?;
+        refuse(
             given != wanted,
             format!(
                 "`nodes` has {given} addresses, but {coordinators} coordinators and {partitions} x {replicas} replicas \

@@ -62,6 +62,11 @@ impl Canary {
                 batch.inputs.reverse();
                 (Some(Message::Inputs(batch)), None)
             }
+            (Bug::FalseClock, Message::Inputs(mut batch)) if batch.inputs.is_empty() && dice.one_in(ONE_IN) => {
+                // For four sequencers and less, of the same one.
+                batch.epoch += 5 * 12;
+                (Some(Message::Inputs(batch)), None)
+            }
             (Bug::FalseVote | Bug::LostVote | Bug::StaleExchange, Message::Exchange(mut exchange)) => {
                 match (bug, &mut exchange.content) {
                     (Bug::FalseVote, ExchangeContent::Vote(vote)) if !*vote && dice.one_in(ONE_IN) => *vote = true,

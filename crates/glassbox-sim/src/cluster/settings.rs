@@ -91,6 +91,8 @@ pub enum Bug {
     LostVote,
     /// The rows of another participant that arrive are those of an earlier transaction.
     StaleExchange,
+    /// A sequencer says that it is later than its clock is.
+    FalseClock,
 }
 
 /// The microbenchmark's load; shares are of one million.

@@ -103,6 +103,9 @@ pub struct World<W: Workload = Load> {
     pub(super) disks: BTreeMap<Address, Disk>,
 }
 
+/// Clients that wait for longer than this, when none makes another call, wait for ever.
+const MAX_REST_NS: u64 = 1_000_000_000;
+
 impl<W: Workload> World<W> {
     /// A cluster at its beginning.
     pub fn new(settings: Settings<W>) -> Self {
@@ -289,8 +292,10 @@ impl<W: Workload> World<W> {
             self.client(number).ends = true;
         }
         let patience = 10_000_000;
+        // Sequencers that order by their clocks go on while a client waits.
+        let until_ns = if self.settings.order.by_clocks { self.now_ns + MAX_REST_NS } else { u64::MAX };
         for _ in 0..patience {
-            if !self.step() {
+            if !self.step() || self.now_ns > until_ns {
                 break;
             }
         }

@@ -215,6 +215,8 @@ fn every_checker_detects_its_bug() {
         let killed = Settings { journals: true, outages: 6, ..quick };
         // The sequencer counts on hot backups that do not receive its stream.
         let followed = Settings { coordinators: 2, incidents: 6, ..of(Bug::FalseAck, load) };
+        let order = OrderSettings { epoch_us: 200, by_clocks: true, ..OrderSettings::default() };
+        let ahead = Settings { coordinators: 2, order, ..of(Bug::FalseClock, load) };
         // Epochs have several inputs only while a force goes on.
         let reordered = Settings { journals: true, ..of(Bug::InputsReordered, load) };
         for (settings, checker) in [
@@ -224,6 +226,7 @@ fn every_checker_detects_its_bug() {
             (of(Bug::LostVote, load), progress),
             (killed, durability),
             (followed, checks::all),
+            (ahead, checks::all),
         ] {
             let notices = (0..40).any(|seed| judge(Settings { seed, ..settings }, 5_000, checker).is_err());
             assert!(notices, "{scheduler:?}: {:?} goes unnoticed", settings.bug);
