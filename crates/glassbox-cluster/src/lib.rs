@@ -37,6 +37,7 @@ pub use client::router::{Answered, EndedCalls, Router};
 pub use coordinator::commit::{Coordinator, Ended};
 pub use deterministic::executor::Executor;
 pub use deterministic::hot_backup::HotBackup;
+pub use deterministic::merge::Merge;
 pub use deterministic::sequencer::Sequencer;
 pub use deterministic::throttle::Throttle;
 pub use node::member::Member;

@@ -141,8 +141,8 @@ impl Executor {
                 out.send(*primary, Message::ResumeAfter(epoch));
             }
         }
-        for sequencer in &executor.sequencers {
-            out.send(*sequencer, Message::ResumeAfter(epoch));
+        for (number, sequencer) in executor.sequencers.iter().enumerate() {
+            out.send(*sequencer, Message::ResumeAfter(executor.merge.received(number)));
         }
         for (to, exchange) in sent {
             executor.send(to, exchange, out);

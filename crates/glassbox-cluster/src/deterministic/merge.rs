@@ -3,8 +3,8 @@
 //! The paper's second way to order inputs (VLDB 2014, section 2.3). Epoch `time * sequencers + number` has the inputs
 //! that the sequencer with this number has taken up to the end of this interval of time; it makes one in each interval,
 //! also without inputs. The paper executes an epoch after a delay, in the hope that no earlier one arrives later. Here
-//! it is executed once every sequencer has sent a later one: clocks that differ cost time, and never the order. So a
-//! sequencer that is silent stops all partitions.
+//! it is executed once every sequencer has sent its epoch of the same interval, or a later one: clocks that differ cost
+//! time, and never the order. So a sequencer that is silent stops all partitions.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::protocol::input::InputBatch;
 
 /// See the module. Of a single sequencer, each epoch is due when it arrives.
 #[derive(Debug)]
-pub(super) struct Merge {
+pub struct Merge {
     streams: Vec<Stream>,
 }
 
@@ -26,18 +26,22 @@ struct Stream {
 }
 
 impl Merge {
-    /// Streams of this number of sequencers, after this epoch.
-    pub(super) fn new(sequencers: usize, epoch: u64) -> Self {
-        Self { streams: (0..sequencers).map(|_| Stream { received: epoch, early: VecDeque::new() }).collect() }
+    /// Streams of this number of sequencers, of which all epochs up to this one have arrived.
+    pub fn new(sequencers: usize, epoch: u64) -> Self {
+        let count = sequencers as u64;
+        // The last one of each up to there.
+        let received = |number: u64| epoch.saturating_sub((epoch + count - number) % count);
+        let stream = |number| Stream { received: received(number), early: VecDeque::new() };
+        Self { streams: (0..count).map(stream).collect() }
     }
 
     /// The sequencer that made an epoch.
-    pub(super) fn source(&self, epoch: u64) -> usize {
+    pub fn source(&self, epoch: u64) -> usize {
         (epoch % self.streams.len() as u64) as usize
     }
 
     /// The last epoch of a sequencer that has arrived.
-    pub(super) fn received(&self, sequencer: usize) -> u64 {
+    pub fn received(&self, sequencer: usize) -> u64 {
         self.streams[sequencer].received
     }
 
@@ -45,7 +49,7 @@ impl Merge {
     ///
     /// # Errors
     /// Those before it were lost: the last epoch that has arrived.
-    pub(super) fn receive(&mut self, sequencer: usize, batch: InputBatch) -> Result<(), u64> {
+    pub fn receive(&mut self, sequencer: usize, batch: InputBatch) -> Result<(), u64> {
         let stream = &mut self.streams[sequencer];
         if batch.epoch <= stream.received {
             return Ok(());
@@ -60,13 +64,15 @@ impl Merge {
         Ok(())
     }
 
-    /// The epoch up to which all have arrived.
-    pub(super) fn complete(&self) -> u64 {
-        self.streams.iter().map(|stream| stream.received).min().unwrap_or_default()
+    /// The epoch up to which all have arrived: a sequencer makes one in each interval, so its next one is at least that
+    /// of the next interval.
+    pub fn complete(&self) -> u64 {
+        let next = self.streams.iter().map(|stream| stream.received + self.streams.len() as u64).min();
+        next.map_or(0, |next| next - 1)
     }
 
     /// The next epoch with inputs that is due.
-    pub(super) fn next_due(&mut self) -> Option<InputBatch> {
+    pub fn next_due(&mut self) -> Option<InputBatch> {
         let complete = self.complete();
         let first = |stream: &Stream| stream.early.front().map_or(u64::MAX, |batch| batch.epoch);
         let stream = self.streams.iter_mut().min_by_key(|stream| first(stream))?;
@@ -74,7 +80,7 @@ impl Merge {
     }
 
     /// Whether no epoch with inputs waits.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.streams.iter().all(|stream| stream.early.is_empty())
     }
 }
@@ -114,15 +120,21 @@ mod tests {
         for (before, epoch) in [(0, 3), (3, 5), (5, 7)] {
             merge.receive(1, batch(before, epoch, 1)).unwrap();
         }
-        assert_eq!((due(&mut merge), merge.complete()), (vec![], 0));
-        merge.receive(0, batch(0, 4, 1)).unwrap();
-        assert_eq!((due(&mut merge), merge.complete()), (vec![3, 4], 4));
-        // It has no input, and says how late it is.
-        merge.receive(0, batch(4, 6, 0)).unwrap();
-        assert_eq!(due(&mut merge), [5]);
-        assert!(!merge.is_empty());
-        merge.receive(0, batch(6, 8, 0)).unwrap();
+        assert_eq!((due(&mut merge), merge.complete()), (vec![], 1));
+        // Sequencer 0 has no input in the first interval, and says how late it is.
+        merge.receive(0, batch(0, 2, 0)).unwrap();
+        assert_eq!((due(&mut merge), merge.complete()), (vec![3], 3));
+        merge.receive(0, batch(2, 4, 1)).unwrap();
+        assert_eq!((due(&mut merge), merge.is_empty()), (vec![4, 5], false));
+        merge.receive(0, batch(4, 8, 0)).unwrap();
         assert_eq!((due(&mut merge), merge.is_empty(), merge.source(7)), (vec![7], true, 1));
+    }
+
+    #[test]
+    fn streams_go_on_after_an_epoch() {
+        let received = |epoch| (0..3).map(|number| Merge::new(3, epoch).received(number)).collect::<Vec<_>>();
+        assert_eq!([received(0), received(7), received(8)], [[0, 0, 0], [6, 7, 5], [6, 7, 8]]);
+        assert_eq!([0, 7, 8].map(|epoch| Merge::new(3, epoch).complete()), [2, 7, 8]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod executing;
 pub(crate) mod executor;
 pub(crate) mod hot_backup;
 mod input_log;
-mod merge;
+pub(crate) mod merge;
 mod running;
 pub(crate) mod sequencer;
 #[cfg(test)]

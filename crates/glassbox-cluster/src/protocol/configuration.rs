@@ -100,8 +100,8 @@ impl Configuration {
         Self { coordinators: vec![1; usize::from(count)], ..self }
     }
 
-    /// The initial configuration, of a deterministic scheme, with this number of sequencers, which order inputs by their
-    /// clocks.
+    /// The initial configuration, of a deterministic scheme, with this number of sequencers, which order inputs by
+    /// their clocks.
     #[must_use]
     pub fn with_clocks(self, sequencers: u16) -> Self {
         Self { coordinators: vec![1; usize::from(sequencers.max(1))], sequencer: None, ..self }

@@ -117,7 +117,7 @@ fn weaknesses(points: &Points) -> Vec<Option<Claim>> {
 const DT_1: &str = "DT-1";
 const UNKNOWN: &str = "not in the paper";
 const COUNTERS: &str = "VLL tells a blocked transaction that it may run at the front of its queue or by analysis \
-                        alone, and production's 65,536 counters are shared by the keys of some hundred transactions.";
+                        alone, and production's counters are shared by the keys of some hundred transactions.";
 const PUSHES: &str = "Four participants push and receive twelve messages instead of two.";
 const TWENTY: &str = "At 20 % distributed the twin still has most of its throughput.";
 const SORTED_IS_BEST: &str = "Sorted acquisition loses no time to deadlocks and holds few hot rows while it waits.";

@@ -23,6 +23,7 @@ mod figure6;
 mod figure7;
 mod figure8;
 mod jobs;
+mod local_clocks;
 mod plan;
 mod plot;
 mod section;
@@ -62,5 +63,9 @@ fn all_jobs(plan: &EvaluationPlan) -> Vec<EvaluationJob> {
 ///
 /// A run depends on its settings and its seed alone, so results are the same on every machine.
 pub fn simulate(plan: &EvaluationPlan, watch: &dyn Progress) -> Points {
-    run_all(&all_jobs(plan), watch)
+    let mut points = run_all(&all_jobs(plan), watch);
+    if !watch.interrupted() {
+        local_clocks::put(plan, &mut points);
+    }
+    points
 }

@@ -2,7 +2,8 @@
 
 use super::plot::Plot;
 use super::{
-    checks, fair, figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, sensitivity, table1,
+    checks, fair, figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, local_clocks, sensitivity,
+    table1,
 };
 use crate::points::Points;
 use crate::section::{Figure, Section, Table};
@@ -23,7 +24,7 @@ fn plots() -> Vec<Plot> {
     plots.extend(figure6::plots());
     plots.extend([figure7::PLOT, figure8::PLOT]);
     plots.extend(fair::plots());
-    plots.push(sensitivity::PLOT);
+    plots.extend([sensitivity::PLOT, local_clocks::PLOT]);
     plots
 }
 
@@ -39,6 +40,7 @@ pub fn section(points: &Points) -> Section {
     figures.extend(figure8::figure(points));
     figures.extend(fair::figures(points));
     figures.extend(sensitivity::figure(points));
+    figures.extend(local_clocks::figure(points));
     let table = |title: &str, caption: &str, table: Option<Table>| {
         table.map(|table| Figure::of_table(format!("{title} (simulated)"), caption, table))
     };

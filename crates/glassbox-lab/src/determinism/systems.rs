@@ -15,8 +15,8 @@ pub(super) const WAIT_DIE: &str = "wait-die";
 pub(super) const NO_WAIT: &str = "no-wait";
 pub(super) const SORTED: &str = "sorted";
 
-/// Inputs of a node with locks, by VLL. Its analysis walks the queue of all of them, and production's 65,536 counters
-/// are shared by too many keys beyond.
+/// Inputs of a node with locks, by VLL. Its analysis walks the queue of all of them, and its counters are
+/// shared by too many keys beyond.
 const VLL_IN_FLIGHT: usize = 400;
 /// Calls that queue at a node of the fairer variants, which lose more by long queues than the paper's.
 const FAIR_QUEUE: usize = 20;

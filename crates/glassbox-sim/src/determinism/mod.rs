@@ -11,6 +11,7 @@
 //! - `ordered`: the deterministic node: sequencer epochs, a lock thread, workers, pushed remote reads, no commit
 //!   protocol;
 //! - `twin`: its nondeterministic twin: locks one by one, deadlock detection, two-phase commit, admission;
+//! - `local_clocks`: orders by the clocks of several sequencers, in the paper's unsafe form too;
 //! - `workload`: the microbenchmark and a model of TPC-C;
 //! - `settings`: everything that can be chosen, with the constants and their origin.
 //!
@@ -22,6 +23,7 @@
 
 mod checks;
 mod events;
+mod local_clocks;
 mod ordered;
 mod pace;
 mod report;
@@ -31,6 +33,7 @@ mod tests;
 mod twin;
 mod workload;
 
+pub use local_clocks::{ClockOrder, ClockReport, ClockRule};
 pub use report::{Latencies, RunReport, TxnClass};
 pub use settings::{
     Admission, BusyPart, ConflictRule, DeterministicSettings, EvaluationSettings, OfferedLoad, ProcessModel,
