@@ -1,9 +1,11 @@
 //! `glassbox lab determinism`: deterministic execution against two-phase locking, simulated.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use glassbox_lab::determinism::here::{self, HerePlan};
 use glassbox_lab::determinism::{self, EXPERIMENT, EvaluationPlan, put_claims, section, simulate, tables, unexplained};
 use glassbox_lab::points;
 use serde_json::json;
@@ -24,7 +26,11 @@ pub struct DeterminismArguments {
     /// Simulate less: fewer points, each for a shorter time
     #[arg(long)]
     quick: bool,
-    /// Directory of the page and the results: determinism.html, determinism.jsonl
+    /// Instead, run both systems with two partitions on this machine, and compare them with the simulator's prediction;
+    /// a prediction that is wrong is reported, and is no failure
+    #[arg(long)]
+    here: bool,
+    /// Directory of the page and the results: determinism.html, determinism.jsonl; determinism-here… with --here
     #[arg(long, value_name = "DIR", default_value = DIRECTORY)]
     results: PathBuf,
     /// Also write the results as JSON lines to this file; -: to standard output, with the report on standard error
@@ -39,8 +45,11 @@ pub struct DeterminismArguments {
 pub fn run(arguments: &DeterminismArguments) -> anyhow::Result<Verdict> {
     exit::handle_interrupts()?;
     let mut out = report_to(arguments.json.as_deref());
-    let DeterminismArguments { quick, results, json, seed } = arguments;
+    let DeterminismArguments { quick, here, results, json, seed } = arguments;
     std::fs::create_dir_all(results).with_context(|| format!("cannot create the directory {}", results.display()))?;
+    if *here {
+        return run_here(arguments, &mut *out);
+    }
     let plan = EvaluationPlan::new(*quick, *seed);
     let commit = env!("GLASSBOX_COMMIT");
     writeln!(out, "Deterministic execution, simulated; {} ms of virtual time\ncommit {commit}", plan.measured_ms)?;
@@ -72,4 +81,29 @@ pub fn run(arguments: &DeterminismArguments) -> anyhow::Result<Verdict> {
     report::write(&page, "Deterministic execution", &points::read(&file)?)?;
     writeln!(out, "the page: {}\nits numbers: {}", page.display(), file.display())?;
     Ok(if wrong.is_empty() { Verdict::Good } else { Verdict::Bad })
+}
+
+/// Two partitions on this machine.
+fn run_here(arguments: &DeterminismArguments, out: &mut dyn Write) -> anyhow::Result<Verdict> {
+    let DeterminismArguments { quick, results, json, seed, .. } = arguments;
+    let plan = HerePlan::new(*quick, *seed);
+    writeln!(out, "Deterministic execution on this machine: two partitions, {} rounds", plan.rounds)?;
+    let bar = Bar::new();
+    let points = here::measure(&plan, &bar);
+    bar.0.finish_and_clear();
+    let mut points = points?;
+    here::put_claims(&mut points);
+    for table in here::tables(&points) {
+        writeln!(out, "\n{}", of_report(&table))?;
+    }
+    let configuration = json!({ "ms": plan.time.as_millis() as u64, "rounds": plan.rounds, "seed": plan.seed });
+    let group = Group { experiment: here::EXPERIMENT, simulated: false, configuration, points };
+    let file = results.join("determinism-here.jsonl");
+    for to in std::iter::once(&file).chain(json) {
+        put_all(to, std::slice::from_ref(&group))?;
+    }
+    let page = results.join("determinism-here.html");
+    report::write(&page, "Deterministic execution on this machine", &points::read(&file)?)?;
+    writeln!(out, "the page: {}\nits numbers: {}", page.display(), file.display())?;
+    Ok(Verdict::Good)
 }

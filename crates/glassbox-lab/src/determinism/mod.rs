@@ -22,6 +22,7 @@ mod figure5;
 mod figure6;
 mod figure7;
 mod figure8;
+pub mod here;
 mod jobs;
 mod local_clocks;
 mod plan;

@@ -1,11 +1,14 @@
 //! Figures of rows over an axis, as curves and as a table.
 
-use super::jobs::{places, value};
+use super::jobs::value;
 use super::systems::colour;
 use crate::figures::{Curve, Curves, Stroke, curves};
 use crate::format;
-use crate::points::Points;
+use crate::points::{Point, Points};
 use crate::section::{Figure, Table};
+
+/// After what was not measured.
+const SIMULATED: &str = " (simulated)";
 
 /// What a figure shows.
 pub(super) struct Plot {
@@ -31,31 +34,50 @@ fn rows(points: &Points, figure: &str) -> Vec<String> {
 impl Plot {
     /// The figure, if it was simulated.
     pub fn draw(&self, points: &Points) -> Option<Figure> {
-        let table = self.table(points)?;
+        self.draw_as(points, true)
+    }
+
+    /// The figure; if it was measured, rows whose names end so are simulated.
+    pub fn draw_as(&self, points: &Points, is_simulated: bool) -> Option<Figure> {
+        let table = self.table_as(points, is_simulated)?;
+        let suffix = if is_simulated { SIMULATED } else { "" };
         let curve = |row: String| Curve {
             points: self.curve(points, &row),
             colour: if row.contains("0.01") || row.contains("4 part") { colour(&row) } else { colour(&row).lighter() },
-            stroke: Stroke::Dotted,
+            stroke: if !is_simulated && row.ends_with("simulated") { Stroke::Dashed } else { Stroke::Dotted },
             name: row,
         };
         let svg = curves(&Curves {
-            unit: format!("{} (simulated)", self.unit),
+            unit: format!("{}{suffix}", self.unit),
             x_unit: self.x_unit.to_owned(),
             curves: rows(points, self.figure).into_iter().map(curve).collect(),
         });
-        let title = format!("{}. {} (simulated)", self.figure, self.title);
+        let title = format!("{}. {}{suffix}", self.figure, self.title);
         Some(Figure { title, svg, caption: self.caption.to_owned(), table: Some(table) })
     }
 
     fn curve(&self, points: &Points, row: &str) -> Vec<(f64, f64)> {
         let at = |x: f64| value(points, self.figure, row, x, self.metric).map(|value| (x, value));
-        places(points, self.figure, row).into_iter().filter_map(at).collect()
+        self.places(points, row).into_iter().filter_map(at).collect()
+    }
+
+    /// The points of a row: where they are, ascending.
+    fn places(&self, points: &Points, row: &str) -> Vec<f64> {
+        let is_its = |it: &&Point| it.figure == self.figure && it.row == row && it.metric == self.metric;
+        let mut places: Vec<f64> = points.0.iter().filter(is_its).map(|point| point.x).collect();
+        places.sort_by(f64::total_cmp);
+        places
+    }
+
+    /// Its numbers, which were simulated.
+    pub fn table(&self, points: &Points) -> Option<Table> {
+        self.table_as(points, true)
     }
 
     /// Its numbers.
-    pub fn table(&self, points: &Points) -> Option<Table> {
+    pub fn table_as(&self, points: &Points, is_simulated: bool) -> Option<Table> {
         let rows = rows(points, self.figure);
-        let mut places: Vec<f64> = rows.iter().flat_map(|row| places(points, self.figure, row)).collect();
+        let mut places: Vec<f64> = rows.iter().flat_map(|row| self.places(points, row)).collect();
         places.sort_by(f64::total_cmp);
         places.dedup();
         if places.is_empty() {
@@ -66,7 +88,8 @@ impl Plot {
         };
         let line =
             |row: &String| std::iter::once(row.clone()).chain(places.iter().map(|x| cell(row, *x))).collect::<Vec<_>>();
-        let first = format!("{}, simulated\n{}; {}", self.figure, self.unit, self.x_unit);
+        let kind = if is_simulated { ", simulated" } else { "" };
+        let first = format!("{}{kind}\n{}; {}", self.figure, self.unit, self.x_unit);
         let header = std::iter::once(first).chain(places.iter().map(|x| format::short(*x)));
         Some(Table { header: header.collect(), rows: rows.iter().map(line).collect() })
     }

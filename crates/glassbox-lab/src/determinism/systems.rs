@@ -66,7 +66,8 @@ pub(super) fn colour(row: &str) -> Colour {
         _ if row.starts_with(HASH) => Colour(0x4e, 0x79, 0xa7),
         _ if row.starts_with("deterministic") => Colour(0x2f, 0x8f, 0x4e),
         _ if row.starts_with(NO_2PC) => Colour(0xb0, 0x7a, 0xa1),
-        _ if row.starts_with("nondeterministic") => Colour(0xe1, 0x57, 0x59),
+        _ if row.starts_with("two-phase, no-wait") => Colour(0xb0, 0x7a, 0xa1),
+        _ if row.starts_with("nondeterministic") || row.starts_with("two-phase") => Colour(0xe1, 0x57, 0x59),
         _ => Colour(0x8c, 0x8c, 0x8c),
     }
 }

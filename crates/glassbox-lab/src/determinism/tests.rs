@@ -62,7 +62,10 @@ fn every_figure_is_drawn_and_every_claim_has_a_verdict() {
     let page = page("Lab", &points.0.iter().cloned().map(line).collect::<Vec<_>>()).unwrap();
     let of = |name: &str| page.split("<h3>").find(|part| part.starts_with(name)).map(str::to_owned);
     let figures = ["1a", "1b", "1c", "1d", "2", "3a", "3b", "4", "5a", "5b", "6a", "6b", "6c", "7", "8"];
-    for name in figures.map(|number| format!("Figure {number}.")).into_iter().chain(["Table 1.".into(), "Goals".into()])
+    for name in figures
+        .map(|number| format!("Figure {number}."))
+        .into_iter()
+        .chain(["Local clocks.", "Table 1.", "Goals"].map(str::to_owned))
     {
         let figure = of(&name).unwrap_or_else(|| panic!("no {name}"));
         assert!(figure.split("</h3>").next().unwrap().ends_with("(simulated)"), "{name} is not labelled as simulated");

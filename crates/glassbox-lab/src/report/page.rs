@@ -51,6 +51,7 @@ fn section(at: usize, first: &ResultLine, run: &[&ResultLine]) -> Section {
         "low-overhead" => low_overhead::section(&points),
         charm::EXPERIMENT => charm::section(&points),
         determinism::EXPERIMENT => determinism::section(&points),
+        determinism::here::EXPERIMENT => determinism::here::section(&points),
         calibrate::EXPERIMENT => calibrate::tables::section(&points),
         real::EXPERIMENT => real::tables::real(&points),
         real::PREDICTED => real::tables::predicted(&points),
