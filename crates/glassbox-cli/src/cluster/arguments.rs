@@ -280,7 +280,8 @@ impl Arguments {
         let (found, wanted) = (Config::read(&file)?, self.config(workload)?);
         let asked = Config { cluster: found.cluster, scheme: found.scheme, nodes: found.nodes.clone(), ..wanted };
         // These may be others than before.
-        let asked = Config { round_trip_us: found.round_trip_us, order: found.order, ..asked };
+        let order = OrderSettings { by_clocks: self.by_clocks, ..found.order };
+        let asked = Config { round_trip_us: found.round_trip_us, order, ..asked };
         ensure!(
             asked == found,
             "cluster in {} is another than asked for: {}; ask for that one, or choose another directory",

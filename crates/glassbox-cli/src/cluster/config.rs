@@ -108,6 +108,7 @@ impl Config {
             ("--partitions", self.partitions.to_string()),
             ("--replicas", self.replicas.to_string()),
             ("--coordinators", self.coordinators.to_string()),
+            ("--by-clocks", self.order.by_clocks.to_string()),
         ];
         // Shares are of one million.
         let percent = |share: u64| (share as f64 / 1e4).to_string();

@@ -150,6 +150,9 @@ impl Incidents<'_> {
                     command(&format!("leave-out sequencer {number}")),
                     command("promote sequencer")
                 ),
+                _ if self.config.scheme.is_deterministic() && self.has_journals => {
+                    format!("what needs it waits: start `glassbox node` for it again, then {}", command("resume"))
+                }
                 _ => "what needs it waits: interrupt, and run again".to_owned(),
             };
             eprintln!("{}; {action}", self.children.obituary(address));

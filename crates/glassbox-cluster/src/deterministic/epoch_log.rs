@@ -107,14 +107,17 @@ impl EpochLog {
         self.checkpoints.get(&partition).copied().unwrap_or_default()
     }
 
-    /// Notes the checkpoint of a partition, and forgets what no partition needs any more.
+    /// Notes the checkpoint of a partition, and forgets what no partition needs any more, but for the last epoch with
+    /// inputs: assigned times count on from there.
     pub(super) fn note_checkpoint(&mut self, partition: u8, epoch: u64) {
         let known = self.checkpoints.entry(partition).or_default();
         *known = epoch.max(*known);
         let checkpoints = &self.checkpoints;
         let has = |at: usize, epoch: u64| checkpoints.get(&(at as u8)).is_some_and(|checkpoint| *checkpoint >= epoch);
         let needs = |epoch: u64, input: &Input| input.participants.iter().any(|at| !has(at, epoch));
+        let last = self.epochs.pop_back();
         self.epochs.retain(|it| it.inputs.iter().any(|input| needs(it.epoch, input)));
+        self.epochs.extend(last);
         self.inputs = self.epochs.iter().map(|it| it.inputs.len()).sum();
     }
 

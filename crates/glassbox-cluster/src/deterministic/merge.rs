@@ -10,6 +10,9 @@ use std::collections::VecDeque;
 
 use crate::protocol::input::InputBatch;
 
+/// No sequencer's clock comes so far.
+const MAX_EPOCH: u64 = u64::MAX / 2;
+
 /// See the module. Of a single sequencer, each epoch is due when it arrives.
 #[derive(Debug)]
 pub struct Merge {
@@ -45,14 +48,15 @@ impl Merge {
         self.streams[sequencer].received
     }
 
-    /// Receives a batch; one that has arrived before is ignored.
+    /// Receives a batch; one that has arrived before, or is none of the sequencer's, is ignored.
     ///
     /// # Errors
-    /// Those before it were lost: the last epoch that has arrived.
+    /// Those before it were lost, or its sender waits to be asked for the rest: the last epoch that has arrived.
     pub fn receive(&mut self, sequencer: usize, batch: InputBatch) -> Result<(), u64> {
+        let is_its = self.source(batch.epoch) == sequencer && batch.epoch < MAX_EPOCH;
         let stream = &mut self.streams[sequencer];
-        if batch.epoch <= stream.received {
-            return Ok(());
+        if batch.epoch <= stream.received || !is_its {
+            return if batch.has_more && is_its { Err(stream.received) } else { Ok(()) };
         }
         if batch.before != stream.received {
             return Err(stream.received);
@@ -144,5 +148,17 @@ mod tests {
         merge.receive(0, batch(4, 5, 1)).unwrap();
         merge.receive(0, batch(4, 5, 1)).unwrap();
         assert_eq!((due(&mut merge), merge.received(0)), (vec![5], 5));
+        // The sender has more, and waits to be asked.
+        assert_eq!(merge.receive(0, InputBatch { has_more: true, ..batch(3, 4, 1) }), Err(5));
+    }
+
+    #[test]
+    fn an_epoch_of_another_sequencer_or_beyond_all_clocks_is_ignored() {
+        let mut merge = Merge::new(2, 0);
+        for wrong in [batch(0, 3, 1), batch(0, u64::MAX - 1, 1)] {
+            merge.receive(0, wrong).unwrap();
+        }
+        merge.receive(1, batch(0, 3, 1)).unwrap();
+        assert_eq!((merge.received(0), merge.received(1), due(&mut merge)), (0, 3, vec![]));
     }
 }

@@ -71,8 +71,12 @@ pub struct Sequencer {
     open: Vec<Input>,
     /// Sealed epochs that a partition may ask for again.
     epochs: EpochLog,
-    /// Inputs in it when a partition was last asked for a checkpoint.
-    asked_at: usize,
+    /// Whether it has been kept from the beginning: a member of the cluster can be restarted, or replaced.
+    keeps: bool,
+    /// Partitions that were asked for a checkpoint and have not made one.
+    asked: PartitionSet,
+    /// Why it has stopped.
+    broken: Option<String>,
     /// Entries that go with the next epoch: they need no force of their own.
     notes: Vec<Entry>,
     log: LocalLog,
@@ -100,7 +104,9 @@ impl Sequencer {
             followers: primaries.map(|primary| Follower::new(primary, Some(0))).collect(),
             open: Vec::new(),
             epochs: EpochLog::default(),
-            asked_at: 0,
+            keeps: !backups.is_empty(),
+            asked: PartitionSet::EMPTY,
+            broken: None,
             notes: Vec::new(),
             log: LocalLog::new(&backups, 0),
             now_us: 0,
@@ -125,12 +131,17 @@ impl Sequencer {
         let HotBackup { log, held, journal, .. } = backup;
         let mut sequencer = Self::new(me, configuration);
         sequencer.followers.iter_mut().for_each(|follower| follower.sent = None);
-        sequencer.now_us = log.now_us;
+        (sequencer.keeps, sequencer.now_us) = (true, log.now_us);
         (sequencer.epochs, sequencer.log) = (log, LocalLog::new(journal.as_slice(), held));
         for follower in &sequencer.followers {
             out.send(follower.primary, Message::ResumeAfter(sequencer.epochs.last));
         }
         sequencer
+    }
+
+    /// Why it has stopped, if it has.
+    pub fn broken(&self) -> Option<&str> {
+        self.broken.as_deref()
     }
 
     /// Inputs that are not durable yet.
@@ -140,6 +151,7 @@ impl Sequencer {
 
     /// Begins a journal, which makes epochs durable.
     pub(crate) fn begin_journal(&mut self, me: Address, out: &mut Outbox) {
+        self.keeps = true;
         self.log.add(me);
         self.renew_base(out);
     }
@@ -178,6 +190,7 @@ impl Sequencer {
             if replaced.contains(partition) {
                 follower.sent = None;
                 follower.unexecuted.clear();
+                self.asked = self.asked.difference(PartitionSet::of(partition));
             }
         }
         let backups = configuration.sequencer.as_ref().map(Replicas::backups).unwrap_or_default();
@@ -187,6 +200,9 @@ impl Sequencer {
 
     /// Receives a message.
     pub(crate) fn handle(&mut self, from: Address, message: Message, now_us: u64, out: &mut Outbox) {
+        if self.broken.is_some() {
+            return;
+        }
         match message {
             Message::Submit(submission) => self.submit(from, *submission, now_us, out),
             Message::Ack { sequence } => {
@@ -198,7 +214,7 @@ impl Sequencer {
                 self.go_on(now_us, out);
             }
             Message::ResumeAfter(epoch) => self.resume(from, epoch, out),
-            Message::Checkpointed(epoch) => self.truncate(from, epoch),
+            Message::Checkpointed(epoch) => self.truncate(from, epoch, out),
             Message::Executed(epoch, digests) => self.note_executed(from, epoch, digests),
             Message::ExecutedOwn(epoch) => self.note_executed_own(from, epoch),
             _ => {}
@@ -258,11 +274,13 @@ impl Sequencer {
             }
             return;
         };
-        let interval = now_us / u64::from(self.order.epoch_us);
-        self.seal_at_us = Some((interval + 1) * u64::from(self.order.epoch_us));
-        // A predecessor's clock may have been ahead.
-        let interval = interval.max(self.epochs.last / count + 1);
-        self.seal(interval * count + number, now_us, out);
+        // Intervals are numbered by the time of their end, so sequencers with other intervals fit.
+        let (epoch_us, ended_us) = (u64::from(self.order.epoch_us), now_us - now_us % u64::from(self.order.epoch_us));
+        self.seal_at_us = Some(ended_us + epoch_us);
+        // The clock of a predecessor was ahead: up to there, its promise holds.
+        if ended_us > self.epochs.last / count {
+            self.seal(ended_us * count + number, now_us, out);
+        }
     }
 
     /// More of the log may be decided.
@@ -311,8 +329,12 @@ impl Sequencer {
             }
         }
         self.note_sent(now_us);
-        self.epochs.push(sealed);
-        self.shorten(out);
+        if self.keeps {
+            self.epochs.push(sealed);
+            self.shorten(out);
+        } else {
+            self.epochs.last = epoch;
+        }
     }
 
     /// The inputs of the next epoch.
@@ -332,16 +354,16 @@ impl Sequencer {
 
     /// A partition with few inputs writes checkpoints seldom, and the log is kept for it: asks it for one.
     fn shorten(&mut self, out: &mut Outbox) {
-        if self.epochs.inputs < self.asked_at + MAX_LOGGED {
+        if self.epochs.inputs < MAX_LOGGED {
             return;
         }
-        self.asked_at = self.epochs.inputs;
-        if let Some(first) = self.epochs.epochs.front() {
-            let needs = |at: &usize| self.epochs.checkpoint(*at as u8) < first.epoch;
-            let participants = first.inputs.iter().fold(PartitionSet::EMPTY, |all, it| all.union(it.participants));
-            for at in participants.iter().filter(needs) {
-                out.send(self.followers[at].primary, Message::WriteCheckpoint);
-            }
+        let Some(first) = self.epochs.epochs.front() else { return };
+        let participants = first.inputs.iter().fold(PartitionSet::EMPTY, |all, it| all.union(it.participants));
+        let needs = |at: &usize| self.epochs.checkpoint(*at as u8) < first.epoch;
+        let due: PartitionSet = participants.difference(self.asked).iter().filter(needs).collect();
+        self.asked = self.asked.union(due);
+        for at in due.iter() {
+            out.send(self.followers[at].primary, Message::WriteCheckpoint);
         }
     }
 
@@ -352,6 +374,14 @@ impl Sequencer {
     /// A partition asks for the inputs after an epoch.
     fn resume(&mut self, from: Address, after: u64, out: &mut Outbox) {
         let Some(partition) = self.follower(from) else { return };
+        if after > self.epochs.last {
+            self.broken = Some(format!(
+                "{from} has executed epoch {after} of the input log, and this log ends at epoch {}: its directory is \
+                 an older copy; start with the newest one",
+                self.epochs.last
+            ));
+            return;
+        }
         let (mut before, mut left) = (after, INPUTS_AT_ONCE);
         for sealed in self.epochs.epochs.iter().filter(|it| it.epoch > after) {
             let Some(mut batch) = sealed.batch(partition, before) else { continue };
@@ -393,11 +423,12 @@ impl Sequencer {
     }
 
     /// A partition needs no inputs up to an epoch any more.
-    fn truncate(&mut self, from: Address, epoch: u64) {
+    fn truncate(&mut self, from: Address, epoch: u64, out: &mut Outbox) {
         let Some(partition) = self.follower(from) else { return };
         self.followers[partition].unexecuted.retain(|(other, ..)| *other > epoch);
         self.epochs.note_checkpoint(partition as u8, epoch);
-        self.asked_at = self.asked_at.min(self.epochs.inputs);
+        self.asked = self.asked.difference(PartitionSet::of(partition));
+        self.shorten(out);
         self.notes.push(Entry::Checkpointed(partition as u8, epoch));
     }
 }

@@ -173,3 +173,50 @@ fn a_partition_for_which_a_long_log_is_kept_is_asked_for_a_checkpoint() {
     }
     assert_eq!(logged.asked, [partition(1)]);
 }
+
+#[test]
+fn a_partition_that_is_ahead_of_the_log_stops_the_sequencer() {
+    let mut logged = Logged::begun();
+    logged.submit_to(0);
+    logged.handle(partition(0), Message::ResumeAfter(1));
+    assert_eq!(logged.sequencer.broken(), None);
+    logged.handle(partition(0), Message::ResumeAfter(2));
+    let why = logged.sequencer.broken().unwrap().to_owned();
+    assert!(why.contains("epoch 2") && why.contains("ends at epoch 1"), "{why}");
+    let sent = logged.sent.len();
+    logged.submit_to(1);
+    assert_eq!(logged.sent.len(), sent);
+}
+
+/// The epochs that sequencer 1 of 2 seals at these times of its clock.
+fn sealed(sequencer: &mut Sequencer, times_us: &[u64]) -> Vec<u64> {
+    let mut epochs = Vec::new();
+    for &now_us in times_us {
+        let mut out = Outbox::default();
+        sequencer.tick(now_us, &mut out);
+        for action in out.actions {
+            if let Action::Send(to, Message::Replicate { entry, .. }) = action
+                && to == Address::Coordinator(1)
+                && let Entry::Inputs(epoch, inputs) = *entry
+            {
+                assert!(inputs.is_empty());
+                epochs.push(epoch);
+            }
+        }
+    }
+    epochs
+}
+
+#[test]
+fn a_restarted_sequencer_whose_clock_is_behind_waits_until_it_has_passed_its_promise() {
+    let (me, configuration) = (Address::Coordinator(1), configuration().with_clocks(2));
+    let mut fast = Sequencer::new(me, &configuration);
+    fast.begin_journal(me, &mut Outbox::default());
+    assert_eq!(sealed(&mut fast, &[3, 9_999, 10_001, 50_000]), [20_001, 100_001]);
+    // Its machine was an hour ahead of the others.
+    let mut log = HotBackup::new(me, 0).with_journal(me);
+    log.append(1, Entry::Inputs(2 * 3_600_050_000 + 1, Vec::new())).unwrap();
+    let mut slow = Sequencer::succeeding(me, &configuration, log, &mut Outbox::default());
+    let times = [60_000, 70_000, 3_600_040_000, 3_600_050_001, 3_600_060_001, 3_600_070_003];
+    assert_eq!(sealed(&mut slow, &times), [7_200_120_001, 7_200_140_001]);
+}

@@ -129,10 +129,10 @@ impl Member {
                 Some(why) => Some(format!("it has stopped: {why}")),
                 None => (!executor.is_idle()).then(|| "transactions are active".to_owned()),
             },
-            Role::Sequencer(sequencer) => {
-                let pending = sequencer.pending();
-                (pending > 0).then(|| format!("{pending} inputs are not durable"))
-            }
+            Role::Sequencer(sequencer) => match (sequencer.broken(), sequencer.pending()) {
+                (Some(why), _) => Some(format!("it has stopped: {why}")),
+                (None, pending) => (pending > 0).then(|| format!("{pending} inputs are not durable")),
+            },
             Role::Unfit(why) => Some(format!("it cannot be a backup: {why}")),
             Role::Idle => None,
         }
@@ -201,6 +201,9 @@ impl Member {
             (Role::Coordinator(_), Message::AskTurn { .. } | Message::Turn(_)) if is_old => {}
             (Role::Primary(partition), message) => partition.handle(from, message, out),
             (Role::Executor(executor), message) => executor.handle(from, message, out),
+            // Other sequencers are no backups.
+            (Role::Sequencer(_), Message::Join { since })
+                if self.configuration.backup_since(from).is_none_or(|(_, known)| known != since) => {}
             (Role::Sequencer(it), message) => it.handle(from, message, now_us, out),
             (Role::Backup(backup), message) => backup.handle(from, message, out),
             (Role::HotBackup(backup), message) => backup.handle(from, message, out),

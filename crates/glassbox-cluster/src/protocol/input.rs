@@ -49,7 +49,8 @@ pub struct OrderSettings {
     /// refused; 0, the default: no call is refused.
     pub max_lag_us: u32,
     /// Whether the cluster's coordinators are sequencers that order inputs by their clocks, each those of its clients.
-    /// Otherwise one orders them all, and the others are its hot backups. An epoch takes 10,000 us if `epoch_us` is 0.
+    /// Otherwise one orders them all, and the others are its hot backups. An epoch takes 10,000 us if `epoch_us` is 0,
+    /// and has at most 4,096 inputs or one MiB of a sequencer; more of them wait for the next one.
     pub by_clocks: bool,
 }
 

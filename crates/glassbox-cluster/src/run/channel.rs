@@ -103,7 +103,7 @@ impl Channel {
         })
     }
 
-    /// Announces rows for a joining backup, which are sent all at once.
+    /// Announces rows or entries for a joining backup, which are sent all at once.
     pub(super) fn expect_rows(&mut self, bytes: usize) {
         self.rows += bytes;
     }

@@ -382,12 +382,13 @@ impl Node {
 
     /// Why it has stopped.
     pub fn failed(&self) -> Option<String> {
-        let executor = match self.member.as_ref().map(Member::role) {
+        let member = match self.member.as_ref().map(Member::role) {
             Some(Role::Executor(executor)) => executor.broken(),
+            Some(Role::Sequencer(sequencer)) => sequencer.broken(),
             _ => None,
         };
         let journal = self.journal.as_ref().and_then(JournalWriter::failed);
-        executor.map(str::to_owned).or_else(|| journal.map(|why| format!("its journal failed: {why}")))
+        member.map(str::to_owned).or_else(|| journal.map(|why| format!("its journal failed: {why}")))
     }
 
     /// Closes its journal, if it has one.

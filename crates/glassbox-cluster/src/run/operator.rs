@@ -115,7 +115,10 @@ fn has_rows(replicas: &Replicas, &(backup, since): &(Address, u64), standings: &
 fn unknown(group: Group) -> String {
     match group {
         Group::Partition(_) => format!("unknown {group}"),
-        Group::Sequencer => "the cluster has no sequencer: its scheme is not deterministic".to_owned(),
+        Group::Sequencer => {
+            "the cluster has no sequencer with hot backups; one that orders by its clock is restarted, then resume"
+                .to_owned()
+        }
     }
 }
 

@@ -84,6 +84,14 @@ impl Processes {
             format!("`order.by_clocks` is true, and scheme `{scheme}` has no input log; choose a deterministic scheme"),
         )?;
         refuse(
+            self.order.by_clocks && self.order.epoch_us != 0 && !(200..=1_000_000).contains(&self.order.epoch_us),
+            format!(
+                "`order.epoch_us` is {}: sequencers by clocks seal an epoch in every interval; give 200 to 1000000, or \
+                 0 for 10000",
+                self.order.epoch_us
+            ),
+        )?;
+        refuse(
             given != wanted,
             format!(
                 "`nodes` has {given} addresses, but {coordinators} coordinators and {partitions} x {replicas} replicas \

@@ -85,8 +85,8 @@ impl Shape {
             None => configuration.coordinators.len() == usize::from(self.coordinators),
             Some(sequencer) => sequencer.backups().iter().chain([&sequencer.primary]).all(has),
         };
-        let has_order = !self.order.by_clocks || configuration.sequencer.is_none();
-        configuration.is_of(self.partitions) && has_coordinators && has_order
+        let has_clocks = configuration.scheme.is_deterministic() && configuration.sequencer.is_none();
+        configuration.is_of(self.partitions) && has_coordinators && has_clocks == self.order.by_clocks
     }
 
     /// All members: the coordinators, then the replicas partition by partition.

@@ -245,7 +245,8 @@ impl Sockets {
 impl Link for Sockets {
     fn send(&mut self, to: Address, packet: Packet) {
         let bytes = postcard::to_allocvec(&packet).expect("packets can be written");
-        if let (Message::Rows { .. }, Some(at)) = (&packet.message, self.peers.get(&to).and_then(|it| self.at(*it))) {
+        let is_of_join = matches!(packet.message, Message::Rows { .. } | Message::Remember { .. });
+        if is_of_join && let Some(at) = self.peers.get(&to).and_then(|it| self.at(*it)) {
             self.connections[at].channel.iter_mut().for_each(|channel| channel.expect_rows(bytes.len()));
         }
         self.put(to, Kind::Message, &bytes);
