@@ -292,7 +292,8 @@ impl Arguments {
     }
 
     fn order(&self) -> OrderSettings {
-        OrderSettings { epoch_us: self.epoch_us, max_lag_us: self.max_lag_us, by_clocks: self.by_clocks }
+        let &Self { epoch_us, max_lag_us, by_clocks, .. } = self;
+        OrderSettings { epoch_us, max_lag_us, by_clocks, again_at_once: 0 }
     }
 
     /// The cluster, without the addresses of its processes.

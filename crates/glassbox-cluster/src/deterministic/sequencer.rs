@@ -382,7 +382,8 @@ impl Sequencer {
             ));
             return;
         }
-        let (mut before, mut left) = (after, INPUTS_AT_ONCE);
+        let at_once = self.order.again_at_once as usize;
+        let (mut before, mut left) = (after, if at_once == 0 { INPUTS_AT_ONCE } else { at_once });
         for sealed in self.epochs.epochs.iter().filter(|it| it.epoch > after) {
             let Some(mut batch) = sealed.batch(partition, before) else { continue };
             before = sealed.epoch;

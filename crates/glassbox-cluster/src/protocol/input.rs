@@ -52,6 +52,8 @@ pub struct OrderSettings {
     /// Otherwise one orders them all, and the others are its hot backups. An epoch takes 10,000 us if `epoch_us` is 0,
     /// and has at most 4,096 inputs or one MiB of a sequencer; more of them wait for the next one.
     pub by_clocks: bool,
+    /// About how many inputs a partition that was restarted is sent before it asks for more; 0, the default: 4,096.
+    pub again_at_once: u32,
 }
 
 impl OrderSettings {

@@ -60,7 +60,7 @@ pub struct Processes {
 impl Processes {
     /// A cluster with one replica of each partition, and one coordinator.
     pub const fn new(cluster: u64, scheme: SchemeKind, partitions: u8, nodes: Vec<SocketAddr>) -> Self {
-        let order = OrderSettings { epoch_us: 0, max_lag_us: 0, by_clocks: false };
+        let order = OrderSettings { epoch_us: 0, max_lag_us: 0, by_clocks: false, again_at_once: 0 };
         Self { cluster, scheme, partitions, replicas: 1, coordinators: 1, round_trip_us: 0, order, nodes }
     }
 

@@ -43,7 +43,7 @@ pub struct Shape {
 impl Shape {
     /// A cluster with one replica of each partition, one coordinator and no injected round trip.
     pub const fn new(scheme: SchemeKind, partitions: u8) -> Self {
-        let order = OrderSettings { epoch_us: 0, max_lag_us: 0, by_clocks: false };
+        let order = OrderSettings { epoch_us: 0, max_lag_us: 0, by_clocks: false, again_at_once: 0 };
         Self { scheme, partitions, replicas: 1, coordinators: 1, round_trip: Duration::ZERO, order }
     }
 

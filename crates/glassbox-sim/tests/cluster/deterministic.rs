@@ -24,6 +24,7 @@ fn any(seed: u64) -> Settings {
             epoch_us: [0, 0, 500, 10_000][dice.place(4)],
             max_lag_us: [0, 0, 300][dice.place(3)],
             by_clocks: false,
+            again_at_once: [0, 1, 3, 10][seed as usize / 3 % 4],
         },
         ..Settings::of_the_paper(scheme(seed), load, seed)
     }
