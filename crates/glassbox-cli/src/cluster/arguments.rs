@@ -41,7 +41,8 @@ pub struct Arguments {
     /// one order of their epochs [default: one sequencer, and the others are its hot backups]
     #[arg(long)]
     pub by_clocks: bool,
-    /// Deterministic schemes: refuse a part of the calls on a partition that is later than this many microseconds
+    /// Deterministic and two-phase schemes: refuse a part of the calls on a partition that is later than this many
+    /// microseconds
     /// [default: refuse none]
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true,
           value_parser = clap::value_parser!(u32).range(0..=60_000_000))]

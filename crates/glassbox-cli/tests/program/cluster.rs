@@ -81,6 +81,10 @@ fn a_deterministic_cluster_is_right_and_continues_from_its_log() {
     }
     let ran = run(&["cluster", "--scheme", "vll", "--replicas", "2", "micro"]);
     assert!(ran.status != Some(0) && ran.err.contains("give --replicas 1"), "{}", ran.err);
+    let ran = run(&["cluster", "--scheme", "locking", "--max-lag-us", "5", "micro"]);
+    assert!(ran.status != Some(0) && ran.err.contains("refuses no call"), "{}", ran.err);
+    let ran = run(&["cluster", "--scheme", "two-phase", "--epoch-us", "5", "micro"]);
+    assert!(ran.status != Some(0) && ran.err.contains("has no epochs"), "{}", ran.err);
     let ran = run(&["cluster", "--scheme", "two-phase", "--by-clocks", "micro"]);
     assert!(ran.status != Some(0) && ran.err.contains("choose a deterministic scheme"), "{}", ran.err);
     let ran = run(&["cluster", "--scheme", "vll", "--incidents", "1", "micro"]);

@@ -5,21 +5,23 @@
 
 use std::sync::Arc;
 
-use glassbox::research::shard::{PartitionSet, Shard, Stamp};
+use glassbox::research::shard::{Failure, PartitionSet, Shard, Stamp};
 use glassbox::{Error, Procedure};
 
 use crate::coordinator::commit::{Coordinator, Ended};
 use crate::deterministic::executor::Executor;
 use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
+use crate::deterministic::throttle::Throttle;
 use crate::node::role::{MakeShard, Role};
+use crate::participant::admission::Admission;
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
 use crate::protocol::address::{Address, Session};
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::Base;
 use crate::protocol::input::OrderSettings;
-use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet};
+use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Outcome, Packet};
 use crate::protocol::outbox::{Action, Outbox};
 
 /// A member of a cluster.
@@ -39,8 +41,9 @@ pub struct Member {
     pub(crate) samples: bool,
     /// Whether it has a journal.
     pub(crate) journals: bool,
-    /// How it orders inputs while it is the sequencer.
+    /// How it orders inputs while it is the sequencer, and when it refuses calls.
     pub(crate) order: OrderSettings,
+    pub(crate) admission: Admission,
 }
 
 impl Member {
@@ -61,7 +64,8 @@ impl Member {
     pub(crate) fn new(me: Address, configuration: Configuration, make: MakeShard, role: Role) -> Self {
         let (order_since, begun) = (configuration.order_since(), role.begun(me, &configuration));
         let (early, order, samples, journals) = (Vec::new(), OrderSettings::default(), false, false);
-        Self { me, configuration, make, role, early, order_since, begun, samples, journals, order }
+        let admission = Admission::default();
+        Self { me, configuration, make, role, early, order_since, begun, samples, journals, order, admission }
     }
 
     /// The epoch since which a member of a group has its role.
@@ -185,7 +189,31 @@ impl Member {
         self.dispatch(from, packet, now_us, out);
     }
 
+    /// The refusal of a call because this partition is late; only under two-phase locking.
+    fn refusal(&mut self, message: &Message, now_us: u64) -> Option<Message> {
+        let max_lag_us = self.order.max_lag_us;
+        let is_primary = matches!(self.role, Role::Primary(_));
+        if max_lag_us == 0 || !is_primary || !matches!(self.configuration.scheme, SchemeKind::TwoPhase(_)) {
+            return None;
+        }
+        match message {
+            Message::Fragment(fragment) if fragment.round == 0 => {
+                self.admission.note_fragment(fragment.call.now.micros() as u64, now_us);
+                None
+            }
+            &Message::Call { id, .. } if !self.admission.admits(max_lag_us, now_us) => {
+                let (partition, retry_after_us) = (self.me.partition()?, Throttle::INTERVAL_US as u32);
+                let failure = Failure::Overloaded { partition, retry_after_us };
+                Some(Message::Answer { id, outcome: Outcome::Failed(Box::new(failure)) })
+            }
+            _ => None,
+        }
+    }
+
     fn dispatch(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
+        if let Some(refusal) = self.refusal(&packet.message, now_us) {
+            return out.send(from, refusal);
+        }
         let Configuration { scheme, scheme_since, .. } = self.configuration;
         let is_old = self.order_since.is_some_and(|since| packet.epoch < since);
         // Clients coordinate under locking and OCC only.
@@ -289,7 +317,7 @@ impl Member {
         }
     }
 
-    /// This member, which orders inputs so while it is the sequencer.
+    /// This member, which orders inputs so while it is the sequencer, and refuses calls so as a partition.
     #[must_use]
     pub fn with_order(mut self, order: OrderSettings) -> Self {
         self.order = order;

@@ -1,5 +1,6 @@
 //! A partition: its primary, its backups, and their parts of distributed transactions.
 
+pub(crate) mod admission;
 pub(crate) mod backup;
 pub(crate) mod decisions;
 mod local_call;

@@ -45,8 +45,8 @@ pub struct Input {
 pub struct OrderSettings {
     /// How long an epoch takes, in microseconds; 0, the default: until the log has the one before. The paper's: 10,000.
     pub epoch_us: u32,
-    /// How late a partition may be with the inputs that it was sent, in microseconds, before calls on it alone are
-    /// refused; 0, the default: no call is refused.
+    /// How late a partition may be with the inputs that it was sent, or under two-phase locking with distributed
+    /// transactions, in microseconds, before calls on it alone are refused; 0, the default: no call is refused.
     pub max_lag_us: u32,
     /// Whether the cluster's coordinators are sequencers that order inputs by their clocks, each those of its clients.
     /// Otherwise one orders them all, and the others are its hot backups. An epoch takes 10,000 us if `epoch_us` is 0,

@@ -89,8 +89,9 @@ impl Node {
         self.check(&configuration)?;
         let mut member = match self.me {
             Address::Replica { partition, .. } => self.replica(usize::from(partition), configuration, out)?,
-            _ => self.coordinator(configuration, out)?.with_order(self.shape.order),
-        };
+            _ => self.coordinator(configuration, out)?,
+        }
+        .with_order(self.shape.order);
         if self.journal.is_some() && !member.has_journal() {
             member.begin_journal(out);
         }

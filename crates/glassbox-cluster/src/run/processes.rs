@@ -79,6 +79,18 @@ impl Processes {
             scheme.is_deterministic() && replicas != 1,
             format!("`replicas` is {replicas}: under scheme `{scheme}` a partition has one replica; give --replicas 1"),
         )?;
+        let OrderSettings { epoch_us, max_lag_us, .. } = self.order;
+        refuse(
+            epoch_us > 0 && !scheme.is_deterministic(),
+            format!("`order.epoch_us` is {epoch_us}, and scheme `{scheme}` has no epochs; give 0"),
+        )?;
+        refuse(
+            max_lag_us > 0 && !(scheme.is_deterministic() || matches!(scheme, SchemeKind::TwoPhase(_))),
+            format!(
+                "`order.max_lag_us` is {max_lag_us}, and scheme `{scheme}` refuses no call; give 0, or a deterministic \
+                 or two-phase scheme"
+            ),
+        )?;
         refuse(
             self.order.by_clocks && !scheme.is_deterministic(),
             format!("`order.by_clocks` is true, and scheme `{scheme}` has no input log; choose a deterministic scheme"),

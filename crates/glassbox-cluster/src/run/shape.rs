@@ -105,8 +105,9 @@ impl Shape {
         let empty: MakeShard = Arc::new(|| unreachable!("no process is restarted"));
         Ok(match me {
             Address::Replica { partition, .. } => Member::replica(me, configuration, shard(partition)?, empty),
-            _ => Member::coordinator(me, configuration, &mut Outbox::default()).with_order(self.order),
-        })
+            _ => Member::coordinator(me, configuration, &mut Outbox::default()),
+        }
+        .with_order(self.order))
     }
 }
 

@@ -322,7 +322,8 @@ impl<W: Workload> World<W> {
             Member::replica(address, configuration, shard, make)
         } else {
             Member::returning(address, configuration, make, &mut out)
-        };
+        }
+        .with_order(self.settings.order);
         if self.settings.journals {
             member.begin_journal(&mut out);
         }
