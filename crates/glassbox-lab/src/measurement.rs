@@ -98,6 +98,21 @@ impl Spread {
     }
 }
 
+/// Progress of a test, which checks it and shows nothing.
+#[cfg(test)]
+pub(crate) struct Silent;
+
+#[cfg(test)]
+impl Progress for Silent {
+    fn step(&self, done: usize, of: usize, _: &str) {
+        assert!(done < of, "step {done} of {of}");
+    }
+
+    fn interrupted(&self) -> bool {
+        false
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

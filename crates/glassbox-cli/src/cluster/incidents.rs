@@ -97,26 +97,28 @@ impl Incidents<'_> {
     pub fn run(&mut self, rounds: u32) -> anyhow::Result<()> {
         for round in 0..rounds {
             let partition = (round % u32::from(self.config.partitions)) as u8;
-            let all: &[Incident] = if self.config.scheme.is_deterministic() {
-                let all: &[Incident] = &[
-                    |it, round, at| it.lose_hot_backup(round, at),
-                    |it, _, at| it.lose_sequencer(at),
-                    |it, round, at| it.lose_only_sequencer(round, at),
-                    |it, _, at| it.lose_partition(at),
-                    |it, _, at| it.lose_all(at),
+            let (orders, kept): (&[Incident], &[Incident]) = if self.config.scheme.is_deterministic() {
+                let replaced: &[Incident] = &[
+                    |it, round, at| it.lose_backup(Group::Sequencer, round, at),
+                    |it, _, at| it.lose_primary(Group::Sequencer, at),
                 ];
-                &all[if self.config.has_hot_backup() { 0 } else { 2 }..if self.has_journals { 5 } else { 2 }]
+                let restarted: &[Incident] = &[|it, round, at| it.lose_only_sequencer(round, at)];
+                let orders = match (self.config.has_hot_backup(), self.has_journals) {
+                    (true, _) => replaced,
+                    (false, true) => restarted,
+                    (false, false) => &[],
+                };
+                (orders, &[|it, _, at| it.lose_partition(at), |it, _, at| it.lose_all(at)])
             } else {
                 let all: &[Incident] = &[
-                    |it, round, at| it.lose_backup(round, at),
-                    |it, _, at| it.lose_primary(at),
+                    |it, round, at| it.lose_backup(Group::Partition(at), round, at),
+                    |it, _, at| it.lose_primary(Group::Partition(at), at),
                     |it, round, at| it.lose_coordinator(round, at),
-                    |it, _, at| it.lose_all(at),
                 ];
-                let first = if self.config.replicas > 1 { 0 } else { 2 };
-                &all[first..if self.has_journals { 4 } else { 3 }]
+                (&all[if self.config.replicas > 1 { 0 } else { 2 }..], &[|it, _, at| it.lose_all(at)])
             };
-            for incident in all {
+            let kept = if self.has_journals { kept } else { &[] };
+            for incident in orders.iter().chain(kept) {
                 std::thread::sleep(REST);
                 if exit::interrupted() {
                     return Ok(());
@@ -184,16 +186,8 @@ impl Incidents<'_> {
         })
     }
 
-    fn lose_hot_backup(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {
-        self.lose_backup_of(Group::Sequencer, round, partition)
-    }
-
-    fn lose_backup(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {
-        self.lose_backup_of(Group::Partition(partition), round, partition)
-    }
-
     /// `partition`: the one whose pause is measured.
-    fn lose_backup_of(&mut self, group: Group, round: u32, partition: u8) -> anyhow::Result<()> {
+    fn lose_backup(&mut self, group: Group, round: u32, partition: u8) -> anyhow::Result<()> {
         let backups = self.replicas(group)?.backups();
         let backup = *backups.first().ok_or_else(|| anyhow!("{group} has no backup"))?;
         self.kill(backup)?;
@@ -211,15 +205,7 @@ impl Incidents<'_> {
         newest.group(group).cloned().ok_or_else(|| anyhow!("the cluster has no replicas of {group}"))
     }
 
-    fn lose_primary(&mut self, partition: u8) -> anyhow::Result<()> {
-        self.lose_primary_of(Group::Partition(partition), partition)
-    }
-
-    fn lose_sequencer(&mut self, partition: u8) -> anyhow::Result<()> {
-        self.lose_primary_of(Group::Sequencer, partition)
-    }
-
-    fn lose_primary_of(&mut self, group: Group, partition: u8) -> anyhow::Result<()> {
+    fn lose_primary(&mut self, group: Group, partition: u8) -> anyhow::Result<()> {
         let primary = self.replicas(group)?.primary;
         self.kill(primary)?;
         let began = Instant::now();
@@ -288,10 +274,8 @@ impl Incidents<'_> {
     fn lose_only_sequencer(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {
         let sequencers = self.newest()?.sequencers();
         let (sequencer, _) = sequencers[round as usize % sequencers.len()];
-        if !self.config.has_hot_backup() {
-            let pause = self.lose_and_resume(sequencer, partition)?;
-            self.pauses.coordinator.push(pause);
-        }
+        let pause = self.lose_and_resume(sequencer, partition)?;
+        self.pauses.coordinator.push(pause);
         Ok(())
     }
 

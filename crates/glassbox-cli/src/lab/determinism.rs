@@ -45,7 +45,7 @@ pub struct DeterminismArguments {
 pub fn run(arguments: &DeterminismArguments) -> anyhow::Result<Verdict> {
     exit::handle_interrupts()?;
     let mut out = report_to(arguments.json.as_deref());
-    let DeterminismArguments { quick, here, results, json, seed } = arguments;
+    let DeterminismArguments { quick, here, results, seed, .. } = arguments;
     std::fs::create_dir_all(results).with_context(|| format!("cannot create the directory {}", results.display()))?;
     if *here {
         return run_here(arguments, &mut *out);
@@ -73,19 +73,13 @@ pub fn run(arguments: &DeterminismArguments) -> anyhow::Result<Verdict> {
     writeln!(out, "\n{held} of {} claims and goals hold", claims.len())?;
     let configuration = json!({ "virtual_ms": plan.measured_ms, "warm_up_ms": plan.warm_up_ms, "seed": plan.seed });
     let group = Group { experiment: EXPERIMENT, simulated: true, configuration, points };
-    let file = results.join("determinism.jsonl");
-    for to in std::iter::once(&file).chain(json) {
-        put_all(to, std::slice::from_ref(&group))?;
-    }
-    let page = results.join("determinism.html");
-    report::write(&page, "Deterministic execution", &points::read(&file)?)?;
-    writeln!(out, "the page: {}\nits numbers: {}", page.display(), file.display())?;
+    store(arguments, &group, "Deterministic execution", &mut *out)?;
     Ok(if wrong.is_empty() { Verdict::Good } else { Verdict::Bad })
 }
 
 /// Two partitions on this machine.
 fn run_here(arguments: &DeterminismArguments, out: &mut dyn Write) -> anyhow::Result<Verdict> {
-    let DeterminismArguments { quick, results, json, seed, .. } = arguments;
+    let DeterminismArguments { quick, seed, .. } = arguments;
     let plan = HerePlan::new(*quick, *seed);
     writeln!(out, "Deterministic execution on this machine: two partitions, {} rounds", plan.rounds)?;
     let bar = Bar::new();
@@ -98,12 +92,17 @@ fn run_here(arguments: &DeterminismArguments, out: &mut dyn Write) -> anyhow::Re
     }
     let configuration = json!({ "ms": plan.time.as_millis() as u64, "rounds": plan.rounds, "seed": plan.seed });
     let group = Group { experiment: here::EXPERIMENT, simulated: false, configuration, points };
-    let file = results.join("determinism-here.jsonl");
-    for to in std::iter::once(&file).chain(json) {
-        put_all(to, std::slice::from_ref(&group))?;
-    }
-    let page = results.join("determinism-here.html");
-    report::write(&page, "Deterministic execution on this machine", &points::read(&file)?)?;
-    writeln!(out, "the page: {}\nits numbers: {}", page.display(), file.display())?;
+    store(arguments, &group, "Deterministic execution on this machine", out)?;
     Ok(Verdict::Good)
+}
+
+/// Writes the results, and the page of them.
+fn store(arguments: &DeterminismArguments, group: &Group, title: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+    let [file, page] = ["jsonl", "html"].map(|kind| arguments.results.join(format!("{}.{kind}", group.experiment)));
+    for to in std::iter::once(&file).chain(&arguments.json) {
+        put_all(to, std::slice::from_ref(group))?;
+    }
+    report::write(&page, title, &points::read(&file)?)?;
+    writeln!(out, "the page: {}\nits numbers: {}", page.display(), file.display())?;
+    Ok(())
 }

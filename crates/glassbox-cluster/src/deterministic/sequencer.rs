@@ -18,7 +18,7 @@ use super::hot_backup::HotBackup;
 use super::input_log::{InputLog, LocalLog};
 use super::throttle::Throttle;
 use crate::protocol::address::Address;
-use crate::protocol::configuration::{Configuration, Replicas, SchemeKind};
+use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::Entry;
 use crate::protocol::input::{Digests, Input, InputBatch, InputKeys, OrderSettings};
 use crate::protocol::message::{Message, Outcome, Submission};
@@ -93,7 +93,7 @@ impl Sequencer {
     /// A sequencer of these partitions, with an empty log, which its hot backups have too.
     pub(crate) fn new(me: Address, configuration: &Configuration) -> Self {
         let primaries = configuration.primaries().into_iter();
-        let backups = configuration.sequencer.as_ref().map(Replicas::backups).unwrap_or_default();
+        let backups = configuration.hot_backups();
         let clock = match (&configuration.sequencer, me) {
             (None, Address::Coordinator(number)) => Some((number.into(), configuration.coordinators.len() as u64)),
             _ => None,
@@ -193,7 +193,7 @@ impl Sequencer {
                 self.asked = self.asked.difference(PartitionSet::of(partition));
             }
         }
-        let backups = configuration.sequencer.as_ref().map(Replicas::backups).unwrap_or_default();
+        let backups = configuration.hot_backups();
         self.log.keep(&backups.into_iter().chain(journal).collect::<Vec<_>>(), out);
         self.go_on(now_us, out);
     }
@@ -231,8 +231,7 @@ impl Sequencer {
             return out.send(client, Message::Answer { id, outcome });
         }
         if let Some(partition) = self.refuses(participants, now_us) {
-            let failure = Failure::Overloaded { partition, retry_after_us: Throttle::INTERVAL_US as u32 };
-            return out.send(client, Message::Answer { id, outcome: Outcome::Failed(Box::new(failure)) });
+            return out.send(client, Throttle::refusal(partition, id));
         }
         self.now_us = self.now_us.max(now_us);
         call.now = Timestamp::from_micros(self.now_us as i64);

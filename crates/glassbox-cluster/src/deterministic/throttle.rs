@@ -8,6 +8,10 @@
 //! The rule: each 50 ms, the refused share grows by a tenth of the relative excess of the lag over its bound, at most
 //! by a tenth of all calls; it falls likewise, after a time without calls by as many steps.
 
+use glassbox::research::shard::Failure;
+
+use crate::protocol::message::{Message, Outcome};
+
 /// Intervals by which the share falls at once, after a time without calls.
 const MAX_INTERVALS: u64 = 20;
 /// The most by which the share changes in an interval.
@@ -27,6 +31,12 @@ pub struct Throttle {
 impl Throttle {
     /// How often the share is adjusted, and how long a refused call should wait, in microseconds.
     pub const INTERVAL_US: u64 = 50_000;
+
+    /// The answer to a client's call that is refused because this partition is late.
+    pub(crate) fn refusal(partition: u8, id: u64) -> Message {
+        let failure = Failure::Overloaded { partition, retry_after_us: Self::INTERVAL_US as u32 };
+        Message::Answer { id, outcome: Outcome::Failed(Box::new(failure)) }
+    }
 
     /// Notes the lag of the partition, and its bound, in microseconds; neither time goes back.
     pub fn observe(&mut self, lag_us: u64, max_lag_us: u64, now_us: u64) {

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use glassbox::research::shard::{Failure, PartitionSet, Shard, Stamp};
+use glassbox::research::shard::{PartitionSet, Shard, Stamp};
 use glassbox::{Error, Procedure};
 
 use crate::coordinator::commit::{Coordinator, Ended};
@@ -21,7 +21,7 @@ use crate::protocol::address::{Address, Session};
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::Base;
 use crate::protocol::input::OrderSettings;
-use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Outcome, Packet};
+use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet};
 use crate::protocol::outbox::{Action, Outbox};
 
 /// A member of a cluster.
@@ -202,9 +202,7 @@ impl Member {
                 None
             }
             &Message::Call { id, .. } if !self.admission.admits(max_lag_us, now_us) => {
-                let (partition, retry_after_us) = (self.me.partition()?, Throttle::INTERVAL_US as u32);
-                let failure = Failure::Overloaded { partition, retry_after_us };
-                Some(Message::Answer { id, outcome: Outcome::Failed(Box::new(failure)) })
+                Some(Throttle::refusal(self.me.partition()?, id))
             }
             _ => None,
         }

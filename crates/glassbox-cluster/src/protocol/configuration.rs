@@ -115,6 +115,11 @@ impl Configuration {
         }
     }
 
+    /// The hot backups of a single sequencer.
+    pub(crate) fn hot_backups(&self) -> Vec<Address> {
+        self.sequencer.as_ref().map(Replicas::backups).unwrap_or_default()
+    }
+
     /// The coordinator of a client's distributed transactions, or its sequencer.
     pub fn coordinator_of(&self, client: Address) -> Address {
         if let Some(sequencer) = &self.sequencer {

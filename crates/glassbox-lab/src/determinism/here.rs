@@ -187,8 +187,7 @@ const PLOTS: [Plot; 2] = [plot(ONE, "measured and predicted"), plot(MANY, "measu
 /// The section of a report.
 pub fn section(points: &Points) -> Section {
     let mut figures: Vec<Figure> = PLOTS.iter().filter_map(|plot| plot.draw_as(points, false)).collect();
-    let table =
-        Table::new(&["claim", "asked", "here", "asserted", ""], claims(points).iter().map(Claim::row).collect());
+    let table = claims_table(points);
     figures.push(Figure::of_table("Simulated over measured", "The worst of all shares between 0 and 100 %.", table));
     Section {
         id: EXPERIMENT.to_owned(),
@@ -201,11 +200,15 @@ pub fn section(points: &Points) -> Section {
     }
 }
 
+fn claims_table(points: &Points) -> Table {
+    let rows = claims(points).iter().map(Claim::row).collect();
+    Table::new(&["claim", "asked", "here", "asserted", ""], rows)
+}
+
 /// All tables, for the terminal.
 pub fn tables(points: &Points) -> Vec<Table> {
     let mut tables: Vec<Table> = PLOTS.iter().filter_map(|plot| plot.table_as(points, false)).collect();
-    tables
-        .push(Table::new(&["claim", "asked", "here", "asserted", ""], claims(points).iter().map(Claim::row).collect()));
+    tables.push(claims_table(points));
     tables
 }
 
@@ -235,18 +238,7 @@ mod tests {
 
     use super::*;
     use crate::PROCESSORS;
-
-    struct Silent;
-
-    impl Progress for Silent {
-        fn step(&self, done: usize, of: usize, _: &str) {
-            assert!(done < of);
-        }
-
-        fn interrupted(&self) -> bool {
-            false
-        }
-    }
+    use crate::measurement::Silent;
 
     #[test]
     fn a_cost_is_fitted_to_a_rate() {

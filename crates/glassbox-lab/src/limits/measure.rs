@@ -228,18 +228,7 @@ impl LoadedSystem {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    struct Silent;
-
-    impl Progress for Silent {
-        fn step(&self, done: usize, of: usize, _: &str) {
-            assert!(done < of);
-        }
-
-        fn interrupted(&self) -> bool {
-            false
-        }
-    }
+    use crate::measurement::Silent;
 
     #[test]
     fn all_systems_do_the_same_work_whatever_the_time() {

@@ -12,21 +12,9 @@ use super::ladder::{BARE, Component, FULL, INSTRUCTIONS, KERNEL, Measure, RUNGS,
 use super::section::section;
 use super::systems::LadderSystem;
 use super::timing::{LadderPlan, measure};
-use crate::measurement::Progress;
+use crate::measurement::Silent;
 use crate::points::Points;
 use crate::workload::Workload;
-
-struct Silent;
-
-impl Progress for Silent {
-    fn step(&self, done: usize, of: usize, _: &str) {
-        assert!(done < of, "step {done} of {of}");
-    }
-
-    fn interrupted(&self) -> bool {
-        false
-    }
-}
 
 #[test]
 fn the_ladder_is_that_of_the_stacks() {

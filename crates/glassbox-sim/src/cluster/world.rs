@@ -576,11 +576,12 @@ impl<W: Workload> World<W> {
             let Machine::Member(member) = &node.machine else { return None };
             match member.role() {
                 Role::Primary(it) if !it.is_idle() => Some(format!("{address}: something is under way: {it:?}")),
-                Role::Backup(_) | Role::HotBackup(_) | Role::Joining { .. } => {
-                    member.unfinished().map(|why| format!("{address}: {why}"))
-                }
                 Role::Coordinator(it) if it.pending() > 0 => Some(format!("{address}: undecided: {it:?}")),
-                Role::Executor(_) | Role::Sequencer(_) => member.unfinished().map(|why| format!("{address}: {why}")),
+                Role::Backup(_)
+                | Role::HotBackup(_)
+                | Role::Joining { .. }
+                | Role::Executor(_)
+                | Role::Sequencer(_) => member.unfinished().map(|why| format!("{address}: {why}")),
                 _ => None,
             }
         };

@@ -1,11 +1,13 @@
 //! Deterministic clusters: every scheduler, random loads, and the properties that always hold.
 
-use glassbox_cluster::{Address, OrderSettings, SchedulerKind, SchemeKind};
+use glassbox_cluster::{OrderSettings, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{ALL, Bug, Costs, Link, Load, Settings, Tpcc, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 use glassbox_workloads::tpcc::{Mix, Remote, Scale};
 
-use super::{Checker, atomicity, durability, is_right, judge, progress, serializability};
+use super::{
+    Checker, atomicity, calls_beside_a_slow_partition, durability, is_right, judge, progress, serializability,
+};
 
 fn scheme(seed: u64) -> SchemeKind {
     SchemeKind::Deterministic(SchedulerKind::ALL[seed as usize % SchedulerKind::ALL.len()])
@@ -131,23 +133,8 @@ fn calls_on_a_slow_partition_are_refused_before_they_are_ordered() {
     // Under `Serial` all partitions wait for the slow one, and under `Vll` transactions that share a counter with one
     // that waits: both make the others late, too.
     let load = Load { several: ALL / 20, ..Load::default() };
-    let of = |max_lag_us: u32, times: u64| {
-        let (order, scheme) = (OrderSettings { max_lag_us, ..OrderSettings::default() }, SchedulerKind::OrderedLocks);
-        let settings = Settings::of_the_paper(SchemeKind::Deterministic(scheme), load, 1);
-        let mut world = World::new(Settings { partitions: 4, clients: 200, order, ..settings });
-        world.keep_history(false);
-        world.slow_down(Address::Replica { partition: 0, replica: 0 }, times);
-        world.run_us(1_500_000);
-        (world.run_us(500_000).finished, world.refused())
-    };
-    let (before, few) = of(5_000, 1);
-    let (slow, none) = of(0, 8);
-    let (admitted, refused) = of(5_000, 8);
-    // The others go on as before, and the slow one does an eighth.
-    let reached = admitted as f64 / (before as f64 * (3.0 + 1.0 / 8.0) / 4.0);
-    assert!(slow * 4 < before, "{before} before, {slow} with a slow partition");
-    assert!(reached > 0.95, "{before} before, {admitted} with a slow partition on which calls are refused");
-    assert!(none == 0 && few * 5 < refused, "{refused} refused, {few} before, {none} where none may be");
+    let scheme = SchemeKind::Deterministic(SchedulerKind::OrderedLocks);
+    calls_beside_a_slow_partition(Settings::of_the_paper(scheme, load, 1));
 }
 
 /// Many distributed transactions, and a small population, which is loaded sooner.

@@ -7,7 +7,7 @@ mod histories;
 mod tpcc;
 mod twin;
 
-use glassbox_cluster::SchemeKind;
+use glassbox_cluster::{Address, OrderSettings, SchemeKind};
 use glassbox_sim::cluster::{ALL, Bug, Link, Load, Settings, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
@@ -183,6 +183,25 @@ fn judge(settings: Settings, us: u64, checker: Checker) -> Result<(), String> {
 /// Every property holds in a run of this time, with its failures.
 fn is_right(settings: Settings, us: u64) {
     judge(settings, us, checks::all).unwrap_or_else(|why| panic!("seed {}, {settings:?}: {why}", settings.seed));
+}
+
+/// One of four partitions is eight times slower, and refuses calls: the others go on as before, and it does an eighth.
+fn calls_beside_a_slow_partition(settings: Settings) {
+    let of = |max_lag_us: u32, times: u64| {
+        let order = OrderSettings { max_lag_us, ..OrderSettings::default() };
+        let mut world = World::new(Settings { partitions: 4, clients: 200, order, ..settings });
+        world.keep_history(false);
+        world.slow_down(Address::Replica { partition: 0, replica: 0 }, times);
+        world.run_us(1_500_000);
+        (world.run_us(500_000).finished, world.refused())
+    };
+    let (before, few) = of(5_000, 1);
+    let (slow, none) = of(0, 8);
+    let (admitted, refused) = of(5_000, 8);
+    let reached = admitted as f64 / (before as f64 * (3.0 + 1.0 / 8.0) / 4.0);
+    assert!(slow * 4 < before, "{before} before, {slow} with a slow partition");
+    assert!(reached > 0.95, "{before} before, {admitted} with a slow partition on which calls are refused");
+    assert!(none == 0 && few * 5 < refused, "{refused} refused, {few} before, {none} where none may be");
 }
 
 type Checker = fn(&mut World) -> Result<(), String>;

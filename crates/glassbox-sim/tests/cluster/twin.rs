@@ -1,10 +1,10 @@
 //! Simulated clusters under two-phase locking, by each rule for deadlocks.
 
-use glassbox_cluster::{Address, DeadlockRule, OrderSettings, SchemeKind};
+use glassbox_cluster::{DeadlockRule, SchemeKind};
 use glassbox_sim::cluster::{ALL, Bug, Load, Settings, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
-use super::{Checker, any, atomicity, is_right, judge, progress, serializability};
+use super::{Checker, any, atomicity, calls_beside_a_slow_partition, is_right, judge, progress, serializability};
 
 /// With failures of all kinds, changes of the scheme, and clients that go.
 fn failing(rule: DeadlockRule, seed: u64) -> Settings {
@@ -24,22 +24,8 @@ fn failing(rule: DeadlockRule, seed: u64) -> Settings {
 #[test]
 fn calls_on_a_slow_partition_are_refused_by_it() {
     let load = Load { several: ALL / 20, ..Load::default() };
-    let of = |max_lag_us: u32, times: u64| {
-        let order = OrderSettings { max_lag_us, ..OrderSettings::default() };
-        let settings = Settings::of_the_paper(SchemeKind::TwoPhase(DeadlockRule::Graph), load, 1);
-        let mut world = World::new(Settings { partitions: 4, clients: 200, order, patience_us: 100_000, ..settings });
-        world.keep_history(false);
-        world.slow_down(Address::Replica { partition: 0, replica: 0 }, times);
-        world.run_us(1_500_000);
-        (world.run_us(500_000).finished, world.refused())
-    };
-    let (before, few) = of(5_000, 1);
-    let (slow, none) = of(0, 8);
-    let (admitted, refused) = of(5_000, 8);
-    let reached = admitted as f64 / (before as f64 * (3.0 + 1.0 / 8.0) / 4.0);
-    assert!(slow * 4 < before, "{before} before, {slow} with a slow partition");
-    assert!(reached > 0.95, "{before} before, {admitted} with a slow partition on which calls are refused");
-    assert!(none == 0 && few * 5 < refused, "{refused} refused, {few} before, {none} where none may be");
+    let settings = Settings::of_the_paper(SchemeKind::TwoPhase(DeadlockRule::Graph), load, 1);
+    calls_beside_a_slow_partition(Settings { patience_us: 100_000, ..settings });
 }
 
 fn nothing_is_lost(rule: DeadlockRule) {
