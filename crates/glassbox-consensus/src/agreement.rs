@@ -1,0 +1,286 @@
+//! One member of the group that agrees on a log.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use openraft::async_runtime::watch::WatchReceiver;
+use openraft::async_runtime::{AsyncRuntime, Instant};
+use openraft::impls::ProgressResponder;
+use openraft::vote::RaftLeaderId;
+use openraft::{ChangeMembers, Config, Raft, ServerState, SnapshotPolicy};
+use openraft_rt_sim::{SimInstant, SimRuntime};
+
+use crate::rpc::{Arriving, Message, Peers, Request, Response, answer};
+use crate::shared::Shared;
+use crate::store::{Decisions, LogStore};
+use crate::stored::Stored;
+use crate::types::{Data, Types};
+use crate::{Leadership, Output};
+
+/// Entries before a base that stay in the log for members that are a little behind.
+const KEPT_ENTRIES: u64 = 1_000;
+
+/// The times of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// The interval of a leader's heartbeats, in milliseconds; 30 by default.
+    pub heartbeat_ms: u32,
+    /// The least silence of the leader, in milliseconds, after which a member wants to be elected; 150 by default. Each
+    /// draws its own time between this one and twice as much.
+    pub election_ms: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { heartbeat_ms: 30, election_ms: 150 }
+    }
+}
+
+/// A member.
+pub struct Agreement {
+    me: u64,
+    runtime: SimRuntime,
+    /// The origin of the library's clock.
+    started: SimInstant,
+    raft: Raft<Types, Decisions>,
+    shared: Shared,
+    arriving: Arc<Mutex<Arriving>>,
+    /// What to do at the next poll.
+    proposals: Vec<Arc<[u8]>>,
+    commands: Vec<Command>,
+}
+
+/// What a driver asks of the library.
+enum Command {
+    Members(BTreeSet<u64>),
+    Learner(u64),
+    Transfer(u64),
+    Purge(u64),
+}
+
+impl std::fmt::Debug for Agreement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agreement")
+            .field("me", &self.me)
+            .field("leadership", &self.leadership())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Agreement {
+    /// A member with the records that it wrote before, or without any. It first decides the state of its base, if it
+    /// has one. `seed`: of the random times; different members have different ones.
+    ///
+    /// # Errors
+    /// When the records are damaged.
+    pub fn new<'a>(
+        me: u64,
+        settings: Settings,
+        seed: u64,
+        records: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Self, String> {
+        let mut runtime = SimRuntime::with_seed(seed);
+        let shared = Shared::default();
+        shared.lock().stored = Stored::restore(records)?;
+        let (log, decisions, peers) = (LogStore(shared.clone()), Decisions(shared.clone()), Peers(shared.clone()));
+        let config = Self::config(settings)?;
+        let (raft, started) = runtime.block_on(async {
+            let raft = Raft::new(me, config, peers, log, decisions).await;
+            (raft, SimInstant::now())
+        });
+        let raft = raft.map_err(|error| format!("Raft cannot start: {error}"))?;
+        let (arriving, proposals, commands) = (Arc::default(), Vec::new(), Vec::new());
+        Ok(Self { me, runtime, started, raft, shared, arriving, proposals, commands })
+    }
+
+    fn config(settings: Settings) -> Result<Arc<Config>, String> {
+        let election_ms = u64::from(settings.election_ms);
+        let config = Config {
+            cluster_name: "glassbox".to_owned(),
+            heartbeat_interval: settings.heartbeat_ms.into(),
+            election_timeout_min: election_ms,
+            election_timeout_max: 2 * election_ms,
+            enable_pre_vote: Some(true),
+            // A leader sends entries before its own disk has them. Restarted without them and in the same term, it would
+            // give their places to others.
+            enable_leader_restore: Some(false),
+            snapshot_policy: SnapshotPolicy::Never,
+            // The driver says what is purged.
+            max_in_snapshot_log_to_keep: 0,
+            purge_batch_size: 1,
+            ..Config::default()
+        };
+        config.validate().map(Arc::new).map_err(|error| format!("invalid times of Raft: {error}"))
+    }
+
+    /// Begins a group of these members; to be called at one or all of them, once, with the same members.
+    pub fn begin(&mut self, members: &[u64]) {
+        let members: BTreeSet<u64> = members.iter().copied().collect();
+        let raft = self.raft.clone();
+        self.runtime.block_on(async {
+            SimRuntime::spawn(async move { raft.initialize(members).await });
+        });
+    }
+
+    /// Proposes something. Only a leader's proposals are decided, in the order in which it made them; others, and those
+    /// of a leader that is replaced, may be [lost](Self::lost), also some before others that are decided.
+    pub fn propose(&mut self, data: Arc<[u8]>) {
+        self.proposals.push(data);
+    }
+
+    /// How many proposals were refused, or may never be decided.
+    pub fn lost(&self) -> u64 {
+        self.shared.lock().lost
+    }
+
+    /// Receives a message of another member. A message that makes no sense is ignored.
+    pub fn receive(&mut self, from: u64, message: &[u8]) {
+        let mut inner = self.shared.lock();
+        match postcard::from_bytes(message) {
+            Ok(Message::Request(number, request)) => inner.asked.push_back((from, number, request)),
+            Ok(Message::Response(number, response)) => {
+                if let Some(waiting) = inner.requests.remove(&number) {
+                    // The task may be gone.
+                    let _ = waiting.send(response);
+                }
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Everything up to this write is durable.
+    pub fn forced(&mut self, number: u64) {
+        self.shared.lock().forced(number);
+    }
+
+    /// The next members. A member that is new first gets the log.
+    pub fn change_members(&mut self, members: &[u64]) {
+        let known: BTreeSet<u64> = self.shared.lock().members.voter_ids().collect();
+        let members: BTreeSet<u64> = members.iter().copied().collect();
+        self.commands.extend(members.difference(&known).map(|&member| Command::Learner(member)));
+        self.commands.push(Command::Members(members));
+    }
+
+    /// The members as of the last decision.
+    pub fn members(&self) -> Vec<u64> {
+        self.shared.lock().members.voter_ids().collect()
+    }
+
+    /// Has another member lead.
+    pub fn transfer_to(&mut self, member: u64) {
+        self.commands.push(Command::Transfer(member));
+    }
+
+    /// Begins a base: `state` stands for everything that was decided so far, all of which the driver has taken. The
+    /// records that restore the member, if they replace those before.
+    pub fn begin_base(&mut self, state: Arc<[u8]>) -> Vec<Vec<u8>> {
+        let raft = self.raft.clone();
+        self.shared.lock().next_state = Some(state);
+        self.runtime.block_on(async {
+            // It ends only when the library has stopped, which `failed` says.
+            let _ = raft.trigger().snapshot().await;
+            settle().await;
+        });
+        let changes = self.shared.lock().stored.changes();
+        changes.iter().map(|change| postcard::to_allocvec(change).expect("changes can be written")).collect()
+    }
+
+    /// The base is durable: the log before it is not needed any more.
+    pub fn base_is_durable(&mut self) {
+        let last = self.shared.lock().stored.state.as_ref().and_then(|state| state.last);
+        let upto = last.and_then(|last| last.index.checked_sub(KEPT_ENTRIES));
+        self.commands.extend(upto.map(Command::Purge));
+    }
+
+    /// Why it has stopped.
+    pub fn failed(&self) -> Option<String> {
+        self.raft.metrics().borrow_watched().running_state.as_ref().err().map(ToString::to_string)
+    }
+
+    /// Who leads.
+    pub fn leadership(&self) -> Leadership {
+        let metrics = self.raft.server_metrics();
+        let metrics = metrics.borrow_watched();
+        let (term, leader) = (metrics.vote.leader_id().term, metrics.current_leader);
+        let applied = self.shared.lock().applied;
+        let is_ready = metrics.state == ServerState::Leader
+            && leader == Some(self.me)
+            && applied.is_some_and(|last| last.leader_id == metrics.vote.leader_id().to_committed());
+        Leadership { term, leader, is_ready }
+    }
+
+    /// When the driver has to poll again, at the latest, after it has polled.
+    pub const POLL_EVERY: Duration = Duration::from_millis(5);
+
+    /// Does everything that is due at a time, which never goes back. `now`: since the member was made.
+    pub fn poll(&mut self, now: Duration, out: &mut Output) {
+        let (raft, shared) = (&self.raft, &self.shared);
+        let due = self.started + now;
+        let (proposals, commands) = (self.proposals.drain(..), self.commands.drain(..));
+        let asked: Vec<_> = shared.lock().asked.drain(..).collect();
+        let arriving = &self.arriving;
+        self.runtime.block_on(async {
+            for (from, number, request) in asked {
+                serve(raft, shared, arriving, (from, number, request));
+            }
+            for data in proposals {
+                propose(raft, shared, data).await;
+            }
+            commands.for_each(|command| carry_out(raft, command));
+            // Timers fire only when nothing is runnable: first those before this time, then those of it.
+            SimRuntime::sleep_until(due).await;
+            settle().await;
+        });
+        let mut inner = self.shared.lock();
+        out.messages.append(&mut inner.messages);
+        out.writes.append(&mut inner.writes);
+        out.decided.append(&mut inner.decided);
+    }
+}
+
+/// Lets all tasks run until each waits for something.
+async fn settle() {
+    SimRuntime::sleep(Duration::from_nanos(1)).await;
+}
+
+/// Answers a request in a task of its own: it may wait for the disk.
+fn serve(
+    raft: &Raft<Types, Decisions>,
+    shared: &Shared,
+    arriving: &Arc<Mutex<Arriving>>,
+    (from, number, request): (u64, u64, Request),
+) {
+    let (raft, shared, arriving) = (raft.clone(), shared.clone(), Arc::clone(arriving));
+    SimRuntime::spawn(async move {
+        let response: Response = answer(&raft, &arriving, request).await;
+        shared.lock().messages.push((from, Message::Response(number, response).bytes()));
+    });
+}
+
+/// Proposes to the library, and notes in a task of its own whether it was in vain.
+async fn propose(raft: &Raft<Types, Decisions>, shared: &Shared, data: Arc<[u8]>) {
+    let (responder, ended) = ProgressResponder::complete_only();
+    let sent = raft.write(Data(data)).responder(responder).await;
+    let shared = shared.clone();
+    SimRuntime::spawn(async move {
+        if sent.is_err() || !matches!(ended.await, Ok(Ok(_))) {
+            shared.lock().lost += 1;
+        }
+    });
+}
+
+fn carry_out(raft: &Raft<Types, Decisions>, command: Command) {
+    let raft = raft.clone();
+    // The driver sees in the membership, the leadership and the log whether it was carried out, and may repeat it.
+    SimRuntime::spawn(async move {
+        match command {
+            Command::Learner(member) => _ = raft.add_learner(member, (), true).await,
+            Command::Members(members) => {
+                _ = raft.change_membership(ChangeMembers::ReplaceAllVoters(members), false).await;
+            }
+            Command::Transfer(member) => _ = raft.trigger().transfer_leader(member).await,
+            Command::Purge(upto) => _ = raft.trigger().purge_log(upto).await,
+        }
+    });
+}

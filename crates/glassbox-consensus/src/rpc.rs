@@ -1,0 +1,247 @@
+//! Requests between members, their responses, and the library's network, which is made of them.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use openraft::async_runtime::AsyncRuntime;
+use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
+use openraft::network::{RPCOption, RaftNetworkFactory, RaftNetworkV2};
+use openraft::raft::{
+    AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, TransferLeaderRequest, TransferLeaderResponse,
+    VoteRequest, VoteResponse,
+};
+use openraft::{OptionalSend, Raft};
+use openraft_rt_sim::SimRuntime;
+use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
+
+use crate::shared::Shared;
+use crate::store::Decisions;
+use crate::types::{LogId, Snapshot, SnapshotMeta, StoredMembership, Types, Vote};
+
+/// Bytes of a state in one request.
+const PIECE_BYTES: usize = 256 << 10;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Request {
+    Append(AppendEntriesRequest<Types>),
+    Vote(VoteRequest<Types>),
+    PreVote(VoteRequest<Types>),
+    Transfer(TransferLeaderRequest<Types>),
+    /// A piece of a state, from this offset on.
+    Piece {
+        last: Option<LogId>,
+        offset: u64,
+        bytes: Vec<u8>,
+    },
+    /// All pieces of the state were sent.
+    State {
+        vote: Vote,
+        last: Option<LogId>,
+        members: StoredMembership,
+        bytes: u64,
+    },
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Response {
+    Append(AppendEntriesResponse<Types>),
+    Vote(VoteResponse<Types>),
+    Transfer(TransferLeaderResponse<Types>),
+    Piece,
+    State(SnapshotResponse<Types>),
+    /// The member cannot answer, or does not.
+    Refused(String),
+}
+
+/// A message between two members.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Message {
+    Request(u64, Request),
+    Response(u64, Response),
+}
+
+impl Message {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).expect("messages can be written")
+    }
+}
+
+/// A state that arrives in pieces.
+#[derive(Default)]
+pub(crate) struct Arriving {
+    of: Option<LogId>,
+    bytes: Vec<u8>,
+}
+
+/// Answers a request of another member.
+pub(crate) async fn answer(
+    raft: &Raft<Types, Decisions>,
+    arriving: &Arc<std::sync::Mutex<Arriving>>,
+    request: Request,
+) -> Response {
+    let refused = |error: &dyn std::fmt::Display| Response::Refused(error.to_string());
+    match request {
+        Request::Append(request) => match raft.append_entries(request).await {
+            Ok(response) => Response::Append(response),
+            Err(error) => refused(&error),
+        },
+        Request::Vote(request) => match raft.vote(request).await {
+            Ok(response) => Response::Vote(response),
+            Err(error) => refused(&error),
+        },
+        Request::PreVote(request) => match raft.pre_vote(request).await {
+            Ok(response) => Response::Vote(response),
+            Err(error) => refused(&error),
+        },
+        Request::Transfer(request) => match raft.handle_transfer_leader(request).await {
+            Ok(response) => Response::Transfer(response),
+            Err(error) => refused(&error),
+        },
+        Request::Piece { last, offset, bytes } => {
+            let mut arriving = arriving.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            if offset == 0 {
+                *arriving = Arriving { of: last, bytes: Vec::new() };
+            }
+            if arriving.of != last || arriving.bytes.len() as u64 != offset {
+                return refused(&"a piece of the state before this one is missing");
+            }
+            arriving.bytes.extend(bytes);
+            Response::Piece
+        }
+        Request::State { vote, last, members, bytes } => {
+            let arrived = std::mem::take(&mut *arriving.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+            if arrived.of != last || arrived.bytes.len() as u64 != bytes {
+                return refused(&"a piece of the state is missing");
+            }
+            let meta = SnapshotMeta { last_log_id: last, last_membership: members };
+            let state = Snapshot { meta, snapshot: Arc::from(arrived.bytes) };
+            match raft.install_full_snapshot(vote, state).await {
+                Ok(response) => Response::State(response),
+                Err(error) => refused(&error),
+            }
+        }
+    }
+}
+
+/// Sends requests to one member.
+pub(crate) struct Peer {
+    shared: Shared,
+    to: u64,
+}
+
+/// A request that waits for its response; forgotten when nobody waits any more.
+struct Pending {
+    shared: Shared,
+    number: u64,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.shared.lock().requests.remove(&self.number);
+    }
+}
+
+impl Peer {
+    async fn ask(&self, request: Request, within: Duration) -> Result<Response, Unreachable<Types>> {
+        let (sender, response) = oneshot::channel();
+        let number = {
+            let mut inner = self.shared.lock();
+            inner.requested += 1;
+            let number = inner.requested;
+            inner.requests.insert(number, sender);
+            inner.messages.push((self.to, Message::Request(number, request).bytes()));
+            number
+        };
+        let _pending = Pending { shared: self.shared.clone(), number };
+        match SimRuntime::timeout(within, response).await {
+            Ok(Ok(Response::Refused(why))) => Err(Unreachable::from_string(why)),
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(_)) | Err(_) => Err(Unreachable::from_string(format!("member {} does not answer", self.to))),
+        }
+    }
+}
+
+fn unexpected<T>(_: Response) -> Result<T, RPCError<Types>> {
+    Err(Unreachable::from_string("the response is to another request").into())
+}
+
+impl RaftNetworkV2<Types> for Peer {
+    type SnapshotData = Arc<[u8]>;
+
+    async fn append_entries(
+        &mut self,
+        request: AppendEntriesRequest<Types>,
+        option: RPCOption,
+    ) -> Result<AppendEntriesResponse<Types>, RPCError<Types>> {
+        match self.ask(Request::Append(request), option.hard_ttl()).await? {
+            Response::Append(response) => Ok(response),
+            other => unexpected(other),
+        }
+    }
+
+    async fn vote(
+        &mut self,
+        request: VoteRequest<Types>,
+        option: RPCOption,
+    ) -> Result<VoteResponse<Types>, RPCError<Types>> {
+        match self.ask(Request::Vote(request), option.hard_ttl()).await? {
+            Response::Vote(response) => Ok(response),
+            other => unexpected(other),
+        }
+    }
+
+    async fn pre_vote(
+        &mut self,
+        request: VoteRequest<Types>,
+        option: RPCOption,
+    ) -> Result<VoteResponse<Types>, RPCError<Types>> {
+        match self.ask(Request::PreVote(request), option.hard_ttl()).await? {
+            Response::Vote(response) => Ok(response),
+            other => unexpected(other),
+        }
+    }
+
+    async fn transfer_leader(
+        &mut self,
+        request: TransferLeaderRequest<Types>,
+        option: RPCOption,
+    ) -> Result<TransferLeaderResponse<Types>, RPCError<Types>> {
+        match self.ask(Request::Transfer(request), option.hard_ttl()).await? {
+            Response::Transfer(response) => Ok(response),
+            other => unexpected(other),
+        }
+    }
+
+    async fn full_snapshot(
+        &mut self,
+        vote: Vote,
+        state: Snapshot,
+        _cancel: impl Future<Output = ReplicationClosed> + OptionalSend + 'static,
+        option: RPCOption,
+    ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
+        let (last, members) = (state.meta.last_log_id, state.meta.last_membership);
+        let within = option.hard_ttl();
+        let mut offset = 0;
+        for piece in state.snapshot.chunks(PIECE_BYTES) {
+            self.ask(Request::Piece { last, offset, bytes: piece.to_vec() }, within).await?;
+            offset += piece.len() as u64;
+        }
+        match self.ask(Request::State { vote, last, members, bytes: offset }, within).await? {
+            Response::State(response) => Ok(response),
+            _ => Err(Unreachable::from_string("the response is to another request").into()),
+        }
+    }
+}
+
+/// Makes the connections to members.
+pub(crate) struct Peers(pub(crate) Shared);
+
+impl RaftNetworkFactory<Types> for Peers {
+    type Network = Peer;
+
+    async fn new_client(&mut self, to: u64, _: &()) -> Peer {
+        Peer { shared: self.0.clone(), to }
+    }
+}
