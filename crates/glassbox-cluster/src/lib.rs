@@ -40,6 +40,7 @@ pub use deterministic::hot_backup::HotBackup;
 pub use deterministic::merge::Merge;
 pub use deterministic::sequencer::Sequencer;
 pub use deterministic::throttle::Throttle;
+pub use glassbox_consensus::Settings as AgreementSettings;
 pub use node::member::Member;
 pub use node::role::{MakeShard, Role};
 pub use participant::backup::Backup;

@@ -10,6 +10,7 @@ use openraft::impls::ProgressResponder;
 use openraft::vote::RaftLeaderId;
 use openraft::{ChangeMembers, Config, Raft, ServerState, SnapshotPolicy};
 use openraft_rt_sim::{SimInstant, SimRuntime};
+use serde::{Deserialize, Serialize};
 
 use crate::rpc::{Arriving, Message, Peers, Request, Response, answer};
 use crate::shared::Shared;
@@ -22,7 +23,7 @@ use crate::{Leadership, Output};
 const KEPT_ENTRIES: u64 = 1_000;
 
 /// The times of a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// The interval of a leader's heartbeats, in milliseconds; 30 by default.
     pub heartbeat_ms: u32,
@@ -40,6 +41,7 @@ impl Default for Settings {
 /// A member.
 pub struct Agreement {
     me: u64,
+    poll_every: Duration,
     runtime: SimRuntime,
     /// The origin of the library's clock.
     started: SimInstant,
@@ -91,7 +93,8 @@ impl Agreement {
         });
         let raft = raft.map_err(|error| format!("Raft cannot start: {error}"))?;
         let (arriving, proposals, commands) = (Arc::default(), Vec::new(), Vec::new());
-        Ok(Self { me, runtime, started, raft, shared, arriving, proposals, commands })
+        let poll_every = Duration::from_millis(settings.heartbeat_ms.into()) / 6;
+        Ok(Self { me, poll_every, runtime, started, raft, shared, arriving, proposals, commands })
     }
 
     fn config(settings: Settings) -> Result<Arc<Config>, String> {
@@ -106,8 +109,8 @@ impl Agreement {
             // give their places to others.
             enable_leader_restore: Some(false),
             snapshot_policy: SnapshotPolicy::Never,
-            // The driver says what is purged.
-            max_in_snapshot_log_to_keep: 0,
+            // The driver says what is purged, when its base is durable.
+            max_in_snapshot_log_to_keep: u64::MAX,
             purge_batch_size: 1,
             ..Config::default()
         };
@@ -172,6 +175,12 @@ impl Agreement {
         self.commands.push(Command::Transfer(member));
     }
 
+    /// The records that restore the member as it is.
+    pub fn records(&self) -> Vec<Vec<u8>> {
+        let changes = self.shared.lock().stored.changes();
+        changes.iter().map(|change| postcard::to_allocvec(change).expect("changes can be written")).collect()
+    }
+
     /// Begins a base: `state` stands for everything that was decided so far, all of which the driver has taken. The
     /// records that restore the member, if they replace those before.
     pub fn begin_base(&mut self, state: Arc<[u8]>) -> Vec<Vec<u8>> {
@@ -182,8 +191,9 @@ impl Agreement {
             let _ = raft.trigger().snapshot().await;
             settle().await;
         });
-        let changes = self.shared.lock().stored.changes();
-        changes.iter().map(|change| postcard::to_allocvec(change).expect("changes can be written")).collect()
+        // It was not taken if it is the state of the last base.
+        self.shared.lock().next_state = None;
+        self.records()
     }
 
     /// The base is durable: the log before it is not needed any more.
@@ -211,7 +221,9 @@ impl Agreement {
     }
 
     /// When the driver has to poll again, at the latest, after it has polled.
-    pub const POLL_EVERY: Duration = Duration::from_millis(5);
+    pub fn poll_every(&self) -> Duration {
+        self.poll_every
+    }
 
     /// Does everything that is due at a time, which never goes back. `now`: since the member was made.
     pub fn poll(&mut self, now: Duration, out: &mut Output) {

@@ -122,7 +122,7 @@ impl EpochLog {
     }
 
     /// What a base after this entry of the stream has.
-    pub(super) fn base(&self, held: u64, scheme: SchemeKind) -> Base {
+    pub(crate) fn base(&self, held: u64, scheme: SchemeKind) -> Base {
         let entries = |it: &SealedEpoch| {
             let epoch = it.epoch;
             let digests = it.digests.clone().into_iter();

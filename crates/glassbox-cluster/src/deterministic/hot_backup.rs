@@ -14,9 +14,9 @@ use crate::protocol::outbox::{Action, Outbox};
 /// Follows the stream of a sequencer. Also what a sequencer's journal is read into.
 #[derive(Debug)]
 pub struct HotBackup {
-    pub(super) log: EpochLog,
+    pub(crate) log: EpochLog,
     /// The position of the last entry.
-    pub(super) held: u64,
+    pub(crate) held: u64,
     sequencer: Address,
     /// Its own address, if it has a journal: it then acknowledges what the journal has forced.
     pub(super) journal: Option<Address>,

@@ -18,6 +18,7 @@ impl Member {
         self.order_since = self.configuration.order_since();
         match self.me {
             Address::Replica { partition, .. } => self.take_role(usize::from(partition), &before, out),
+            Address::Coordinator(_) if self.agreed.is_some() => self.take_agreed_role(&before, now_us, out),
             Address::Coordinator(_) if self.configuration.scheme.is_deterministic() => {
                 self.take_sequencer_role(&before, now_us, out);
             }
@@ -79,6 +80,24 @@ impl Member {
         self.set_order();
     }
 
+    /// The role of a member of the sequencer's group that agrees on configurations.
+    fn take_agreed_role(&mut self, before: &Configuration, now_us: u64, out: &mut Outbox) {
+        let (me, Some(agreed)) = (self.me, &self.agreed) else { return };
+        let is_sequencer = self.configuration.coordinator_since(me).is_some();
+        let keeps_place = self.configuration.coordinator_since(me) == before.coordinator_since(me);
+        self.role = match std::mem::replace(&mut self.role, Role::Idle) {
+            Role::Sequencer(mut sequencer) if is_sequencer && keeps_place => {
+                sequencer.configure(&self.configuration, before, Some(me), now_us, out);
+                Role::Sequencer(sequencer)
+            }
+            _ if is_sequencer && !keeps_place => {
+                Role::Sequencer(Box::new(Sequencer::succeeding(me, &self.configuration, agreed.log(), out)))
+            }
+            _ => Role::Follower,
+        };
+        self.set_order();
+    }
+
     fn take_role(&mut self, partition: usize, before: &Configuration, out: &mut Outbox) {
         let scheme = self.configuration.scheme;
         let another_scheme = self.configuration.scheme_since != before.scheme_since;
@@ -109,6 +128,13 @@ impl Member {
                     partition.switch(scheme, out);
                 }
                 Role::Primary(Box::new(partition))
+            }
+            Role::Returned(returned) if now.primary == me => {
+                if now.since == was.since {
+                    Role::Returned(returned)
+                } else {
+                    Self::recovered_role(me, &self.configuration, returned.recovered, out)
+                }
             }
             role @ (Role::Backup(_) | Role::Joining { .. }) if follows => role,
             _ => Role::joining(me, &self.configuration, &self.make, out),

@@ -12,13 +12,14 @@ use glassbox::research::shard::Shard;
 use crate::deterministic::executor::Executor;
 use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
+use crate::node::agreed_log::AgreedLog;
 use crate::node::member::Member;
-use crate::node::role::{MakeShard, Role};
+use crate::node::role::{MakeShard, Returned, Role};
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
-use crate::protocol::entry::{Entry, Record};
+use crate::protocol::entry::{AgreedRecord, Entry, Record};
 use crate::protocol::input::Exchange;
 use crate::protocol::outbox::Outbox;
 
@@ -41,6 +42,8 @@ pub(crate) enum RecoveredState {
     Executor(Box<Shard>, u64, Vec<(u8, Exchange)>),
     /// The log of a sequencer or hot backup.
     Sequencer(Box<HotBackup>),
+    /// The records of a member of the group that agrees on the log.
+    Agreed(Vec<AgreedRecord>),
 }
 
 /// The result of a replay.
@@ -85,7 +88,12 @@ impl JournalReplay {
                 self.recovered = Some((since, state));
                 Ok(())
             }
-            (Record::Configuration(configuration), _) => {
+            (Record::Configuration(configuration), state) => {
+                if let Some(state @ RecoveredState::Sequencer(_)) = state
+                    && configuration.agreement.is_some()
+                {
+                    *state = RecoveredState::Agreed(Vec::new());
+                }
                 self.configuration = Some(*configuration);
                 Ok(())
             }
@@ -93,6 +101,11 @@ impl JournalReplay {
             (Record::Remembered(entry), Some(state)) => match (state, entry) {
                 (RecoveredState::Backup(backup), entry) => backup.apply(entry, &mut Outbox::default()),
                 (RecoveredState::Sequencer(log), entry) => log.remember(entry),
+                (RecoveredState::Agreed(records), Entry::Agreed(record)) => {
+                    records.push(record);
+                    Ok(())
+                }
+                (RecoveredState::Agreed(_), entry) => Err(format!("the agreement's base has {entry:?}")),
                 (RecoveredState::Executor(_, _, sent), Entry::Sent(to, exchange)) => {
                     sent.push((to, *exchange));
                     Ok(())
@@ -102,6 +115,13 @@ impl JournalReplay {
             (Record::Entry { sequence, entry }, Some(state)) => match state {
                 RecoveredState::Backup(backup) => backup.repeat(sequence, entry),
                 RecoveredState::Sequencer(log) => log.append(sequence, entry),
+                RecoveredState::Agreed(records) => match entry {
+                    Entry::Agreed(record) => {
+                        records.push(record);
+                        Ok(())
+                    }
+                    entry => Err(format!("the agreement's journal has {entry:?}")),
+                },
                 RecoveredState::Executor(..) => Err("an executor's journal has an entry".to_owned()),
             },
             (Record::Base { .. }, Some(_)) => {
@@ -131,12 +151,39 @@ impl Member {
         recovered: RecoveredReplica,
         out: &mut Outbox,
     ) -> Self {
-        let role = match (recovered.state, configuration.scheme) {
+        let role = Self::recovered_role(me, &configuration, recovered, out);
+        Self { journals: true, ..Self::new(me, configuration, make, role) }
+    }
+
+    /// A member that continues from its journal without a decision of an operator. `life`: tells its lives apart.
+    ///
+    /// # Errors
+    /// When the journal is of another kind of party, or damaged.
+    pub fn returned(me: Address, make: MakeShard, recovered: RecoveredReplica, life: u64) -> Result<Self, String> {
+        let configuration = recovered.configuration.clone();
+        let (agreed, role) = match recovered.state {
+            RecoveredState::Agreed(records) => (Some(Box::new(AgreedLog::restored(me, records)?)), Role::Follower),
+            state => {
+                let recovered = RecoveredReplica { state, ..recovered };
+                (None, Role::Returned(Box::new(Returned { recovered, life, ask_at_us: 0 })))
+            }
+        };
+        Ok(Self { journals: true, agreed, ..Self::new(me, configuration, make, role) })
+    }
+
+    /// The role of a primary or sequencer that continues from a journal.
+    pub(crate) fn recovered_role(
+        me: Address,
+        configuration: &Configuration,
+        recovered: RecoveredReplica,
+        out: &mut Outbox,
+    ) -> Role {
+        match (recovered.state, configuration.scheme) {
             (RecoveredState::Executor(shard, epoch, sent), SchemeKind::Deterministic(kind)) => {
-                Role::Executor(Box::new(Executor::recovered(*shard, kind, &configuration, (epoch, sent), out)))
+                Role::Executor(Box::new(Executor::recovered(*shard, kind, configuration, (epoch, sent), out)))
             }
             (RecoveredState::Sequencer(log), _) => {
-                Role::Sequencer(Box::new(Sequencer::succeeding(me, &configuration, *log, out)))
+                Role::Sequencer(Box::new(Sequencer::succeeding(me, configuration, *log, out)))
             }
             (RecoveredState::Backup(backup), scheme) => {
                 let mut partition = Partition::promoted(*backup, out);
@@ -148,13 +195,16 @@ impl Member {
             (RecoveredState::Executor(..), scheme) => {
                 unreachable!("a cluster never changes from an input log to {scheme}")
             }
-        };
-        Self { journals: true, ..Self::new(me, configuration, make, role) }
+            (RecoveredState::Agreed(_), _) => unreachable!("such a member needs no decision"),
+        }
     }
 
     /// Begins a journal of the present state.
     pub fn begin_journal(&mut self, out: &mut Outbox) {
         self.journals = true;
+        if let Some(agreed) = &mut self.agreed {
+            return agreed.begin_journal(out);
+        }
         match &mut self.role {
             Role::Primary(partition) => partition.begin_journal(self.me, out),
             Role::Executor(executor) => executor.begin_journal(out),
@@ -178,6 +228,9 @@ impl Member {
 
     /// Begins another base of the journal once no transaction is active.
     pub fn renew_base(&mut self, out: &mut Outbox) {
+        if let Some(agreed) = &mut self.agreed {
+            return agreed.renew_base(out);
+        }
         match &mut self.role {
             Role::Primary(partition) => partition.renew_base(out),
             Role::Backup(backup) => backup.base(out),
@@ -202,6 +255,9 @@ impl Member {
 
     /// The last base that was begun is durable.
     pub fn based(&mut self, out: &mut Outbox) {
+        if let Some(agreed) = &mut self.agreed {
+            return agreed.based();
+        }
         if let Role::Executor(executor) = &mut self.role {
             executor.based(out);
         }

@@ -13,6 +13,7 @@ use crate::deterministic::executor::Executor;
 use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
 use crate::deterministic::throttle::Throttle;
+use crate::node::agreed_log::{AgreedLog, Effect};
 use crate::node::role::{MakeShard, Role};
 use crate::participant::admission::Admission;
 use crate::participant::backup::Backup;
@@ -44,6 +45,8 @@ pub struct Member {
     /// How it orders inputs while it is the sequencer, and when it refuses calls.
     pub(crate) order: OrderSettings,
     pub(crate) admission: Admission,
+    /// Its part in the agreement on the input log, if there is one.
+    pub(crate) agreed: Option<Box<AgreedLog>>,
 }
 
 impl Member {
@@ -64,8 +67,8 @@ impl Member {
     pub(crate) fn new(me: Address, configuration: Configuration, make: MakeShard, role: Role) -> Self {
         let (order_since, begun) = (configuration.order_since(), role.begun(me, &configuration));
         let (early, order, samples, journals) = (Vec::new(), OrderSettings::default(), false, false);
-        let admission = Admission::default();
-        Self { me, configuration, make, role, early, order_since, begun, samples, journals, order, admission }
+        let (admission, agreed) = (Admission::default(), None);
+        Self { me, configuration, make, role, early, order_since, begun, samples, journals, order, admission, agreed }
     }
 
     /// The epoch since which a member of a group has its role.
@@ -83,6 +86,10 @@ impl Member {
     /// scheme, the sequencer or a hot backup at the beginning of a cluster.
     pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
         let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
+        if configuration.agreement.is_some() {
+            let agreed = AgreedLog::new(me, configuration.clone(), &[]).expect("no record is damaged");
+            return Self { agreed: Some(Box::new(agreed)), ..Self::new(me, configuration, make, Role::Follower) };
+        }
         if configuration.scheme.is_deterministic() {
             let role = match configuration.backup_since(me) {
                 Some((sequencer, _)) => Role::HotBackup(Box::new(HotBackup::new(sequencer, 0))),
@@ -138,6 +145,8 @@ impl Member {
                 (None, pending) => (pending > 0).then(|| format!("{pending} inputs are not durable")),
             },
             Role::Unfit(why) => Some(format!("it cannot be a backup: {why}")),
+            Role::Returned(_) => Some("it waits for its place".to_owned()),
+            Role::Follower => self.agreed.as_ref().and_then(|it| it.broken()),
             Role::Idle => None,
         }
     }
@@ -173,6 +182,23 @@ impl Member {
 
     /// Receives a message.
     pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
+        let Some(agreed) = &mut self.agreed else { return self.admit(from, packet, now_us, out) };
+        match packet.message {
+            Message::Agreement(message) => agreed.receive(from, &message),
+            Message::Ack { sequence } if from == self.me => agreed.forced(sequence),
+            Message::Returned { life } => agreed.returned(from, life, out),
+            // Only what is decided counts.
+            Message::Configure(_) => {}
+            Message::Submit(_) if !matches!(self.role, Role::Sequencer(_)) => {
+                out.send(from, Message::Configure(Box::new(self.configuration.clone())));
+            }
+            _ => self.admit(from, packet, now_us, out),
+        }
+        self.agree(now_us, out);
+    }
+
+    /// Receives a message that is not of the agreement.
+    fn admit(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
         if let Message::Configure(configuration) = packet.message {
             return self.configure(*configuration, now_us, out);
         }
@@ -331,16 +357,63 @@ impl Member {
 
     /// When [`Self::tick`] is to be called, in microseconds.
     pub fn next_tick_us(&self) -> Option<u64> {
-        match &self.role {
+        let own = match &self.role {
             Role::Sequencer(sequencer) => sequencer.next_tick_us(),
+            Role::Returned(returned) => Some(returned.ask_at_us),
             _ => None,
-        }
+        };
+        own.into_iter().chain(self.agreed.as_ref().map(|it| it.next_tick_us())).min()
     }
 
     /// Does what is due at this time.
     pub fn tick(&mut self, now_us: u64, out: &mut Outbox) {
-        if let Role::Sequencer(sequencer) = &mut self.role {
-            sequencer.tick(now_us, out);
+        match &mut self.role {
+            Role::Sequencer(sequencer) => sequencer.tick(now_us, out),
+            Role::Returned(returned) => returned.ask(&self.configuration, now_us, out),
+            _ => {}
+        }
+        self.agree(now_us, out);
+    }
+
+    /// Carries out what the group decides, until there is nothing to do at this time.
+    pub(crate) fn agree(&mut self, now_us: u64, out: &mut Outbox) {
+        let Some(agreed) = self.agreed.as_mut().filter(|agreed| !agreed.is_busy) else { return };
+        agreed.is_busy = true;
+        loop {
+            let since = self.begun;
+            let Some(agreed) = &mut self.agreed else { return };
+            agreed.take_proposals(since, out);
+            agreed.poll(now_us, out);
+            match agreed.apply_next() {
+                Some(effect) => self.take_effect(effect, now_us, out),
+                None if agreed.is_due() => {}
+                None => {
+                    agreed.is_busy = false;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn take_effect(&mut self, effect: Effect, now_us: u64, out: &mut Outbox) {
+        match effect {
+            Effect::Configured(next) => {
+                let (is_new, next) = (next.epoch > self.configuration.epoch, *next);
+                self.configure(next, now_us, out);
+                if is_new && matches!(self.role, Role::Sequencer(_)) {
+                    // The others of the group decide it themselves.
+                    for replica in self.configuration.partitions.iter().map(|it| it.primary) {
+                        out.send(replica, Message::Configure(Box::new(self.configuration.clone())));
+                    }
+                }
+            }
+            Effect::Held { since, position } => {
+                if let Role::Sequencer(sequencer) = &mut self.role
+                    && since == self.begun
+                {
+                    sequencer.handle(self.me, Message::Ack { sequence: position }, now_us, out);
+                }
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! A member of a cluster as one state machine: the role that the configuration gives it, and the guard of its messages.
 
+pub(crate) mod agreed_log;
 mod configure;
 pub(crate) mod journal;
 pub(crate) mod member;

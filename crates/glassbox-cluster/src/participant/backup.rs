@@ -191,7 +191,7 @@ impl Backup {
                 self.committed.add(txn);
                 Ok(())
             }
-            Entry::Inputs(..) | Entry::Digests(..) | Entry::Sent(..) | Entry::Checkpointed(..) => {
+            Entry::Inputs(..) | Entry::Digests(..) | Entry::Sent(..) | Entry::Checkpointed(..) | Entry::Agreed(_) => {
                 Err("the stream of a partition has inputs of the log".to_owned())
             }
         }

@@ -11,6 +11,8 @@ use std::fmt;
 use glassbox::research::shard::PartitionSet;
 use serde::{Deserialize, Serialize};
 
+use glassbox_consensus::Settings as AgreementSettings;
+
 use crate::protocol::address::{Address, Group};
 
 /// The upper bound of epochs: a coordinator's first sequence number is made of the epoch in which it began.
@@ -29,6 +31,9 @@ pub struct Configuration {
     pub coordinators: Vec<u64>,
     /// Under a deterministic scheme with one sequencer: the sequencer, as primary, and its hot backups.
     pub sequencer: Option<Replicas>,
+    /// The sequencer's group agrees by majority on the log and on the configurations, with these times. `None`: the log
+    /// is decided when all have it, and configurations are the operator's.
+    pub agreement: Option<AgreementSettings>,
     /// The concurrency-control scheme of all partitions.
     pub scheme: SchemeKind,
     /// The epoch since which the scheme is in force. A transaction that began before it ends under the former scheme,
@@ -84,8 +89,8 @@ impl Configuration {
     /// The initial configuration: replica 0 of each partition is its primary.
     pub fn first(partitions: u8, replicas: u8, scheme: SchemeKind) -> Self {
         let partitions = (0..partitions).map(|it| Replicas::first(Group::Partition(it), replicas)).collect();
-        let (coordinators, sequencer) = (Vec::new(), None);
-        Self { epoch: 1, coordinators, sequencer, scheme, scheme_since: 1, partitions }.with_coordinators(1)
+        let (coordinators, sequencer, agreement) = (Vec::new(), None, None);
+        Self { epoch: 1, coordinators, sequencer, agreement, scheme, scheme_since: 1, partitions }.with_coordinators(1)
     }
 
     /// The initial configuration with this number of coordinators, at least one; under a deterministic scheme, of a
@@ -105,6 +110,25 @@ impl Configuration {
     #[must_use]
     pub fn with_clocks(self, sequencers: u16) -> Self {
         Self { coordinators: vec![1; usize::from(sequencers.max(1))], sequencer: None, ..self }
+    }
+
+    /// The initial configuration of a cluster whose sequencer's group agrees by majority.
+    #[must_use]
+    pub fn with_agreement(self, settings: AgreementSettings) -> Self {
+        Self { agreement: Some(settings), ..self }
+    }
+
+    /// The next configuration: this member of the sequencer's group, which agrees by majority, is the sequencer.
+    pub(crate) fn led_by(&self, member: Address) -> Self {
+        let mut next = Self { epoch: self.epoch + 1, ..self.clone() };
+        let epoch = next.epoch;
+        if let Some(Replicas { primary, since, backups }) = &mut next.sequencer {
+            backups.push((*primary, epoch));
+            backups.retain(|(other, _)| *other != member);
+            backups.iter_mut().for_each(|(_, since)| *since = epoch);
+            (*primary, *since) = (member, epoch);
+        }
+        next
     }
 
     /// Under a deterministic scheme, all sequencers that order inputs, each with the epoch in which it began.
@@ -177,6 +201,7 @@ impl Configuration {
         let has_backup = self.partitions.iter().any(|replicas| !replicas.backups.is_empty());
         (1..MAX_EPOCH).contains(&self.epoch)
             && has_order
+            && (self.agreement.is_none() || self.sequencer.is_some())
             && !(is_deterministic && has_backup)
             && self.coordinators.iter().all(|&since| has(since))
             && has(self.scheme_since)
@@ -188,6 +213,7 @@ impl Configuration {
     pub fn follows(&self, before: &Self) -> bool {
         self.epoch > before.epoch
             && self.sequencer.is_some() == before.sequencer.is_some()
+            && self.agreement == before.agreement
             && self.coordinators.len() == before.coordinators.len()
             && self.is_of(before.partitions.len() as u8)
     }

@@ -53,6 +53,17 @@ pub enum Entry {
     Sent(u8, Box<Exchange>),
     /// A partition needs no inputs up to this epoch any more; only a sequencer's stream has them.
     Checkpointed(u8, u64),
+    /// A record of the agreement on the log; only the journal of a member that takes part in it has them.
+    Agreed(AgreedRecord),
+}
+
+/// A record of a member of the group that agrees on the input log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AgreedRecord {
+    /// The configuration with which the cluster began.
+    First(Box<Configuration>),
+    /// A record of the agreement.
+    Raft(Vec<u8>),
 }
 
 /// A run as a backup repeats it.
@@ -69,7 +80,7 @@ pub struct Part {
 }
 
 /// The version of the record format, which a journal states.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// A record of a replica's journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

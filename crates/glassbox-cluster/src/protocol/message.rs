@@ -59,6 +59,13 @@ pub enum Message {
     },
     /// To all parties: the configuration from now on.
     Configure(Box<Configuration>),
+    /// Between members of the sequencer's group: the agreement on the log.
+    Agreement(Vec<u8>),
+    /// Restarted replica to the sequencer's group, which agrees on configurations: give me a place.
+    Returned {
+        /// Tells its lives apart.
+        life: u64,
+    },
     /// Backup without rows to primary: send me the rows, and then the stream.
     Join {
         /// The epoch since which it is a backup.

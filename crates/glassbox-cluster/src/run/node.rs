@@ -323,7 +323,8 @@ impl Node {
             Role::Joining { .. } => Standing::Joining(configuration),
             Role::Unfit(why) => Standing::Lost(configuration, why.clone()),
             Role::Coordinator(_) => Standing::Coordinator(configuration),
-            Role::Idle => Standing::Idle(configuration),
+            Role::Follower => Standing::Backup(configuration),
+            Role::Idle | Role::Returned(_) => Standing::Idle(configuration),
         }
     }
 

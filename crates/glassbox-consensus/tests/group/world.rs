@@ -229,7 +229,8 @@ impl World {
             }
             Event::Poll { of, life } if self.machine(of).life == life && self.machine(of).agreement.is_some() => {
                 self.poll(of)?;
-                self.at(Agreement::POLL_EVERY.as_micros() as u64, Event::Poll { of, life });
+                let every = self.machines[of as usize].agreement.as_ref().map(Agreement::poll_every);
+                self.at(every.unwrap_or_default().as_micros() as u64, Event::Poll { of, life });
             }
             Event::Forced { .. } | Event::Poll { .. } => {}
             Event::Restart(of) => {

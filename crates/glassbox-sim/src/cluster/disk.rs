@@ -127,7 +127,8 @@ impl<W: Workload> World<W> {
                 rows.push((table, std::mem::take(&mut piece)));
             }
         }
-        let is_primary = matches!(member.role(), Role::Primary(_) | Role::Executor(_) | Role::Sequencer(_));
+        let is_primary =
+            matches!(member.role(), Role::Primary(_) | Role::Executor(_) | Role::Sequencer(_) | Role::Follower);
         let life = self.nodes[&me].life;
         let disk = self.disks.entry(me).or_default();
         disk.epoch = configuration.epoch;
@@ -206,7 +207,10 @@ impl<W: Workload> World<W> {
             }
         }
         self.disks.keys().copied().collect::<Vec<_>>().into_iter().for_each(|me| self.stop_disk(me));
-        self.configuration.groups().for_each(|group| self.lose_disk(group));
+        // A member that has lost its vote can never take part again.
+        if self.settings.agreement.is_none() {
+            self.configuration.groups().for_each(|group| self.lose_disk(group));
+        }
     }
 
     /// A primary may lose its disk for good, if a backup's has the same.
@@ -242,6 +246,9 @@ impl<W: Workload> World<W> {
             return;
         }
         gone.iter().for_each(|it| self.stop_disk(*it));
+        if self.settings.agreement.is_some() {
+            return self.restart(&gone);
+        }
         let mut primaries = Vec::new();
         for group in self.configuration.groups() {
             let replicas = self.replicas(group);
@@ -263,9 +270,27 @@ impl<W: Workload> World<W> {
         others.into_iter().for_each(|me| self.add_member(me));
     }
 
+    /// Under an agreement, starts all stopped members.
+    fn restart(&mut self, gone: &[Address]) {
+        for &me in gone {
+            let (make, life, replay) = (self.empty_shard(me), self.lives, self.replay(me));
+            let member = Member::returned(me, make, replay, life).unwrap_or_else(|why| panic!("{me}: {why}"));
+            self.add(me, Machine::Member(Box::new(member.with_order(self.settings.order))));
+        }
+    }
+
     /// Adds a member that continues from its disk.
     pub(super) fn add_recovered(&mut self, me: Address) {
-        let (make, mut out) = (self.empty_shard(me), Outbox::default());
+        let (make, mut out, recovered) = (self.empty_shard(me), Outbox::default(), self.replay(me));
+        let member = Member::recovered(me, self.configuration.clone(), make, recovered, &mut out)
+            .with_order(self.settings.order);
+        self.add(me, Machine::Member(Box::new(member)));
+        self.carry_out(me, self.now_ns, out);
+    }
+
+    /// What a member's disk has.
+    fn replay(&self, me: Address) -> RecoveredReplica {
+        let make = self.empty_shard(me);
         let mut shard = make().expect("a small shard");
         let disk = &self.disks[&me];
         let base = disk.base.as_ref().expect("it is an heir");
@@ -273,11 +298,7 @@ impl<W: Workload> World<W> {
         let mut reading = JournalReplay::new(me, Some(shard));
         let read = disk.records[base.at..].iter().try_for_each(|record| reading.take(record.clone()));
         read.unwrap_or_else(|why| panic!("the journal of {me}: {why}"));
-        let recovered: RecoveredReplica = reading.end().expect("there is a base");
-        let member = Member::recovered(me, self.configuration.clone(), make, recovered, &mut out)
-            .with_order(self.settings.order);
-        self.add(me, Machine::Member(Box::new(member)));
-        self.carry_out(me, self.now_ns, out);
+        reading.end().expect("there is a base")
     }
 
     /// Plans this many power failures before `until_us`.

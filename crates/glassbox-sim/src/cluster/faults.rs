@@ -15,6 +15,8 @@ pub(super) enum Fault {
     KillBackup(Group),
     /// A primary, or the sequencer, stops.
     KillPrimary(Group),
+    /// The sequencer stops, whichever member it is.
+    KillSequencer,
     /// A coordinator stops.
     KillCoordinator(u16),
     /// The operator leaves stopped backups out, and promotes one if the group has no primary.
@@ -104,11 +106,16 @@ impl<W: Workload> World<W> {
 
     /// Plans failures of single members of a deterministic cluster, which continue from their disks, or are replaced.
     fn plan_kills(&mut self, until_us: u64) {
+        let is_agreed = self.settings.agreement.is_some();
         let has_backup = self.configuration.sequencer.as_ref().is_some_and(|it| !it.backups.is_empty());
         for _ in 0..self.settings.incidents {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
             let back = at + 1 + self.dice.below(until_us / 4);
             match self.dice.below(if has_backup { 7 } else { 4 }) {
+                4.. if is_agreed => {
+                    self.schedule_fault(at, Fault::KillSequencer);
+                    self.schedule_fault(back, Fault::Resume);
+                }
                 kind @ 4.. => {
                     let kinds = [Fault::KillPrimary, Fault::KillBackup, Fault::Replace];
                     self.schedule_fault(at, kinds[kind as usize - 4](Group::Sequencer));
@@ -166,6 +173,10 @@ impl<W: Workload> World<W> {
                 self.nodes.remove(&primary);
             }
             Fault::KillPrimary(_) => {}
+            Fault::KillSequencer => {
+                let primary = self.replicas(Group::Sequencer).primary;
+                self.happen(Fault::Kill(primary));
+            }
             Fault::KillCoordinator(number) => {
                 self.nodes.remove(&Address::Coordinator(number));
             }
@@ -249,6 +260,9 @@ impl<W: Workload> World<W> {
     }
 
     fn repair(&mut self, group: Group) {
+        if self.settings.agreement.is_some() {
+            return;
+        }
         if !self.has_primary(group)
             && let Some(next) = self.successor(group)
         {
@@ -270,7 +284,7 @@ impl<W: Workload> World<W> {
     }
 
     fn bring_back(&mut self, group: Group) {
-        if !self.has_primary(group) {
+        if self.settings.agreement.is_some() || !self.has_primary(group) {
             return;
         }
         let members = self.settings.members().into_iter().filter(|it| it.group() == Some(group));

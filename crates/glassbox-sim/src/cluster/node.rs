@@ -29,6 +29,8 @@ pub(super) struct Node<W: Workload> {
     pub(super) fast_us: u64,
     /// When it is to do what is due, if that is scheduled.
     pub(super) tick_us: Option<u64>,
+    /// The epoch of the last configuration that it told all clients.
+    pub(super) told: u64,
     /// The total duration of its work.
     pub(super) worked_ns: u64,
     /// The part of it that locks cost.
@@ -48,6 +50,7 @@ impl<W: Workload> Node<W> {
             slow: 1,
             fast_us: 0,
             tick_us: None,
+            told: 0,
             worked_ns: 0,
             locked_ns: 0,
             tally,

@@ -200,7 +200,27 @@ impl<W: Workload> World<W> {
             }
         }
         self.journal_configuration(from, at_ns);
+        self.tell_clients(from, at_ns);
         at_ns
+    }
+
+    /// Under an agreement, a member tells all clients of a new configuration, as it does on their connections.
+    fn tell_clients(&mut self, from: Address, at_ns: u64) {
+        let Some(node) = self.nodes.get_mut(&from) else { return };
+        let Machine::Member(member) = &node.machine else { return };
+        if self.settings.agreement.is_none() || node.told == member.epoch() {
+            return;
+        }
+        node.told = member.epoch();
+        let configuration = member.configuration().clone();
+        if configuration.epoch > self.configuration.epoch {
+            self.configuration = configuration.clone();
+        }
+        for number in 0..self.settings.clients {
+            let message = Message::Configure(Box::new(configuration.clone()));
+            let packet = Packet { epoch: configuration.epoch, message };
+            self.send(from, Address::Client(number), at_ns, Some(packet));
+        }
     }
 
     pub(super) fn send(&mut self, from: Address, to: Address, at_ns: u64, packet: Option<Packet>) {
@@ -293,7 +313,8 @@ impl<W: Workload> World<W> {
         }
         let patience = 10_000_000;
         // Sequencers that order by their clocks go on while a client waits.
-        let until_ns = if self.settings.order.by_clocks { self.now_ns + MAX_REST_NS } else { u64::MAX };
+        let always_ticks = self.settings.order.by_clocks || self.settings.agreement.is_some();
+        let until_ns = if always_ticks { self.now_ns + MAX_REST_NS } else { u64::MAX };
         for _ in 0..patience {
             if !self.step() || self.now_ns > until_ns {
                 break;
@@ -354,7 +375,7 @@ impl<W: Workload> World<W> {
         self.stop_disk(me);
         let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
         let is_ordered = self.settings.scheme.is_deterministic();
-        let is_restarted = is_ordered && configuration.epoch > 1;
+        let is_restarted = is_ordered && configuration.epoch > 1 && configuration.agreement.is_none();
         if is_restarted && configuration.coordinator_since(me).is_some() {
             return self.add_recovered(me);
         }
@@ -477,7 +498,8 @@ impl<W: Workload> World<W> {
 
     /// A sequencer that orders by its clock always has something to do: it rests once nothing else is under way.
     fn go_on_ticking(&mut self, at: Address) {
-        if !self.settings.order.by_clocks || self.is_under_way() {
+        let always_ticks = self.settings.order.by_clocks || self.settings.agreement.is_some();
+        if !always_ticks || self.is_under_way() {
             self.schedule_tick(at);
         }
     }
@@ -580,6 +602,7 @@ impl<W: Workload> World<W> {
                 Role::Backup(_)
                 | Role::HotBackup(_)
                 | Role::Joining { .. }
+                | Role::Returned(_)
                 | Role::Executor(_)
                 | Role::Sequencer(_) => member.unfinished().map(|why| format!("{address}: {why}")),
                 _ => None,

@@ -1,0 +1,347 @@
+//! A member's part in the group that agrees on the input log and on the configurations.
+//!
+//! The agreed log ([`Agreement`]) has three kinds of entries. A member that was elected asks to be the sequencer; from
+//! there on the stream of its epochs is in the log; and a restarted replica is given a place. What an entry changes is
+//! decided when it is applied, by its place in the log alone, so all members have the same configurations.
+//!
+//! To the sequencer the agreement is its journal: an entry of its stream that is decided is acknowledged. A proposal may
+//! be lost, and later ones be decided. So an entry counts only if it is the next one of the present sequencer's stream;
+//! a sequencer of which a proposal was lost asks again to be the sequencer, and goes on from what is decided.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use glassbox_consensus::{Agreement, Decided, Output};
+use serde::{Deserialize, Serialize};
+
+use crate::deterministic::hot_backup::HotBackup;
+use crate::protocol::address::{Address, Group};
+use crate::protocol::configuration::Configuration;
+use crate::protocol::entry::{AgreedRecord, Base, Entry};
+use crate::protocol::message::Message;
+use crate::protocol::outbox::{Action, Outbox};
+
+/// An entry of the agreed log.
+#[derive(Debug, Serialize, Deserialize)]
+enum Proposal {
+    /// This member was elected.
+    Lead(Address),
+    /// A replica was restarted; the number tells its lives apart.
+    Return(Address, u64),
+    /// The next entry of the stream of the sequencer that has its role since this configuration.
+    Entry { since: u64, position: u64, entry: Entry },
+}
+
+/// What the decided entries have made.
+#[derive(Debug)]
+struct Agreed {
+    configuration: Configuration,
+    /// The last life of each replica that was given a place.
+    lives: BTreeMap<Address, u64>,
+    /// The input log.
+    log: HotBackup,
+}
+
+/// An [`Agreed`] as it is written.
+#[derive(Serialize, Deserialize)]
+struct AgreedState {
+    configuration: Configuration,
+    lives: BTreeMap<Address, u64>,
+    base: Base,
+}
+
+/// What a decision means for the member.
+#[derive(Debug)]
+pub(crate) enum Effect {
+    /// This configuration is in force.
+    Configured(Box<Configuration>),
+    /// The sequencer's stream is decided up to this position, which the sequencer since this configuration proposed.
+    Held { since: u64, position: u64 },
+}
+
+impl Agreed {
+    fn new(configuration: Configuration) -> Self {
+        let sequencer = configuration.sequencer.as_ref().map_or(Address::Coordinator(0), |it| it.primary);
+        Self { configuration, lives: BTreeMap::new(), log: HotBackup::new(sequencer, 0) }
+    }
+
+    /// The configuration since which the present sequencer has its role.
+    fn since(&self) -> u64 {
+        self.configuration.sequencer.as_ref().map_or(0, |it| it.since)
+    }
+
+    fn state(&self) -> Arc<[u8]> {
+        let (configuration, lives) = (self.configuration.clone(), self.lives.clone());
+        let base = self.log.log.base(self.log.held, self.configuration.scheme);
+        let state = AgreedState { configuration, lives, base };
+        postcard::to_allocvec(&state).expect("states can be written").into()
+    }
+
+    fn of(state: &[u8]) -> Result<Self, String> {
+        let AgreedState { configuration, lives, base } =
+            postcard::from_bytes(state).map_err(|error| format!("the state of the agreed log: {error}"))?;
+        let primary = configuration.sequencer.as_ref().map(|it| it.primary);
+        let log = HotBackup::following(primary.ok_or("the state of the agreed log is of another cluster")?, base)?;
+        Ok(Self { configuration, lives, log })
+    }
+
+    fn configured(&self) -> Option<Effect> {
+        Some(Effect::Configured(Box::new(self.configuration.clone())))
+    }
+
+    fn apply(&mut self, proposal: Proposal) -> Result<Option<Effect>, String> {
+        match proposal {
+            Proposal::Lead(member) if member.group() == Some(Group::Sequencer) => {
+                self.configuration = self.configuration.led_by(member);
+                Ok(self.configured())
+            }
+            Proposal::Return(replica, life) if self.lives.get(&replica) != Some(&life) => {
+                self.lives.insert(replica, life);
+                self.configuration = self.configuration.resume(&[replica], &[], &[]);
+                Ok(self.configured())
+            }
+            Proposal::Entry { since, position, entry } if since == self.since() && position == self.log.held + 1 => {
+                self.log.append(position, entry)?;
+                Ok(Some(Effect::Held { since, position }))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// See the module.
+pub(crate) struct AgreedLog {
+    me: Address,
+    agreement: Agreement,
+    /// The configuration with which the cluster began.
+    first: Configuration,
+    /// The time of the first poll, and of the last one.
+    times_us: Option<(u64, u64)>,
+    /// Whether the agreement has something to do before the next time.
+    is_due: bool,
+    agreed: Agreed,
+    decided: std::collections::VecDeque<Decided>,
+    /// The term in which it asked last to be the sequencer, and the number of proposals that were lost by then.
+    asked: Option<(u64, u64)>,
+    /// Replicas that wait for a place, with their lives.
+    returned: BTreeMap<Address, u64>,
+    has_journal: bool,
+    /// Whether its decisions are being carried out.
+    pub(crate) is_busy: bool,
+    broken: Option<String>,
+}
+
+impl std::fmt::Debug for AgreedLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AgreedLog").field("me", &self.me).field("agreement", &self.agreement).finish_non_exhaustive()
+    }
+}
+
+impl AgreedLog {
+    /// The agreed log of a member, with the records of its journal.
+    ///
+    /// # Errors
+    /// When a record is damaged, or the journal is none of such a group.
+    pub(crate) fn restored(me: Address, records: Vec<AgreedRecord>) -> Result<Self, String> {
+        let (mut first, mut of_raft) = (None, Vec::new());
+        for record in records {
+            match record {
+                AgreedRecord::First(configuration) => first = Some(*configuration),
+                AgreedRecord::Raft(record) => of_raft.push(record),
+            }
+        }
+        let first = first
+            .ok_or_else(|| format!("the journal of {me} has not the configuration that the cluster began with"))?;
+        Ok(Self { has_journal: true, ..Self::new(me, first, &of_raft)? })
+    }
+
+    /// The agreed log of a member of this cluster, with records of the agreement, or from the beginning.
+    ///
+    /// # Errors
+    /// When a record is damaged, or the configuration has no such group.
+    pub(crate) fn new(me: Address, first: Configuration, records: &[Vec<u8>]) -> Result<Self, String> {
+        let settings = first.agreement.ok_or("its configurations are the operator's")?;
+        let Address::Coordinator(number) = me else { return Err(format!("{me} takes no part in the agreement")) };
+        let seed = (u64::from(number) + 1) << 32 | records.len() as u64;
+        let mut agreement = Agreement::new(number.into(), settings, seed, records.iter().map(Vec::as_slice))?;
+        if records.is_empty() {
+            let replicas = first.sequencer.as_ref().ok_or("there is no group of the sequencer")?;
+            let all = replicas.backups().into_iter().chain([replicas.primary]);
+            agreement.begin(&all.filter_map(number_of).collect::<Vec<_>>());
+        }
+        Ok(Self {
+            me,
+            agreement,
+            times_us: None,
+            is_due: true,
+            agreed: Agreed::new(first.clone()),
+            first,
+            decided: Default::default(),
+            asked: None,
+            returned: BTreeMap::new(),
+            has_journal: false,
+            is_busy: false,
+            broken: None,
+        })
+    }
+
+    /// Why it has stopped.
+    pub(crate) fn broken(&self) -> Option<String> {
+        self.broken.clone().or_else(|| self.agreement.failed())
+    }
+
+    /// The input log as far as it is decided, for a sequencer, whose journal is the agreement.
+    pub(crate) fn log(&self) -> HotBackup {
+        let base = self.agreed.log.log.base(self.agreed.log.held, self.agreed.configuration.scheme);
+        HotBackup::following(self.me, base).expect("it was a log a moment ago").with_journal(self.me)
+    }
+
+    /// Begins the journal.
+    pub(crate) fn begin_journal(&mut self, out: &mut Outbox) {
+        self.has_journal = true;
+        let records = self.agreement.records();
+        self.base(records, out);
+    }
+
+    /// Begins another base of the journal: what is decided instead of the records.
+    pub(crate) fn renew_base(&mut self, out: &mut Outbox) {
+        // What was decided and not applied yet would be after a state that does not have it.
+        if self.is_busy || !self.decided.is_empty() || self.times_us.is_none() {
+            return;
+        }
+        let records = self.agreement.begin_base(self.agreed.state());
+        self.is_due = true;
+        self.base(records, out);
+    }
+
+    fn base(&self, records: Vec<Vec<u8>>, out: &mut Outbox) {
+        let first = AgreedRecord::First(Box::new(self.first.clone()));
+        let records = records.into_iter().map(AgreedRecord::Raft);
+        let remembered = [first].into_iter().chain(records).map(Entry::Agreed).collect();
+        let base = Base { held: 0, scheme: self.agreed.configuration.scheme, remembered };
+        out.actions.push(Action::Base(Box::new(base)));
+    }
+
+    /// The base that was begun is durable.
+    pub(crate) fn based(&mut self) {
+        self.agreement.base_is_durable();
+        self.is_due = true;
+    }
+
+    /// Receives a message of another member of the group.
+    pub(crate) fn receive(&mut self, from: Address, message: &[u8]) {
+        if let Some(number) = number_of(from) {
+            self.agreement.receive(number, message);
+            self.is_due = true;
+        }
+    }
+
+    /// The journal has forced everything up to this record.
+    pub(crate) fn forced(&mut self, number: u64) {
+        self.agreement.forced(number);
+        self.is_due = true;
+    }
+
+    /// A restarted replica waits for a place.
+    pub(crate) fn returned(&mut self, replica: Address, life: u64, out: &mut Outbox) {
+        if self.agreed.lives.get(&replica) == Some(&life) {
+            // It has one, and did not receive the configuration.
+            return out.send(replica, Message::Configure(Box::new(self.agreed.configuration.clone())));
+        }
+        if self.agreement.leadership().is_ready && self.returned.insert(replica, life) != Some(life) {
+            self.propose(&Proposal::Return(replica, life));
+        }
+    }
+
+    /// When it is to be polled, in microseconds.
+    pub(crate) fn next_tick_us(&self) -> u64 {
+        self.times_us.map_or(0, |(_, last)| last + self.agreement.poll_every().as_micros() as u64)
+    }
+
+    fn propose(&mut self, proposal: &Proposal) {
+        let bytes = postcard::to_allocvec(proposal).expect("proposals can be written");
+        self.agreement.propose(bytes.into());
+        self.is_due = true;
+    }
+
+    /// Proposes the entries of the stream that the sequencer sends to its journal, which is the agreement.
+    pub(crate) fn take_proposals(&mut self, since: u64, out: &mut Outbox) {
+        let me = self.me;
+        let is_entry = |action: &mut Action| match action {
+            Action::Send(to, Message::Replicate { entry, .. }) if *to == me => !matches!(**entry, Entry::Agreed(_)),
+            _ => false,
+        };
+        for action in out.actions.extract_if(.., is_entry) {
+            if let Action::Send(_, Message::Replicate { sequence, entry }) = action {
+                self.propose(&Proposal::Entry { since, position: sequence, entry: *entry });
+            }
+        }
+    }
+
+    /// Does what is due at this time.
+    pub(crate) fn poll(&mut self, now_us: u64, out: &mut Outbox) {
+        let (began, last) = *self.times_us.get_or_insert((now_us, now_us));
+        let now_us = now_us.max(last);
+        if !std::mem::take(&mut self.is_due) && now_us < self.next_tick_us() {
+            return;
+        }
+        self.times_us = Some((began, now_us));
+        let mut output = Output::default();
+        self.agreement.poll(Duration::from_micros(now_us - began), &mut output);
+        if let (false, Some(last)) = (self.has_journal, output.writes.last()) {
+            // Its memory has them.
+            self.forced(last.number);
+            output.writes.clear();
+        }
+        for write in output.writes {
+            let entry = Box::new(Entry::Agreed(AgreedRecord::Raft(write.record)));
+            out.send(self.me, Message::Replicate { sequence: write.number, entry });
+        }
+        for (to, message) in output.messages {
+            out.send(Address::Coordinator(to as u16), Message::Agreement(message));
+        }
+        self.decided.extend(output.decided);
+        let leadership = self.agreement.leadership();
+        let asks = (leadership.term, self.agreement.lost());
+        if leadership.is_ready && self.asked != Some(asks) {
+            self.asked = Some(asks);
+            self.returned.clear();
+            self.propose(&Proposal::Lead(self.me));
+        }
+    }
+
+    /// Whether it has to be polled now.
+    pub(crate) fn is_due(&self) -> bool {
+        self.is_due
+    }
+
+    /// Applies the next decision that has an effect.
+    pub(crate) fn apply_next(&mut self) -> Option<Effect> {
+        while self.broken.is_none() {
+            let effect = match self.decided.pop_front()? {
+                Decided::State(state) => Agreed::of(&state).map(|agreed| {
+                    self.agreed = agreed;
+                    self.agreed.configured()
+                }),
+                Decided::Data(_, bytes) => match postcard::from_bytes(&bytes) {
+                    Ok(proposal) => self.agreed.apply(proposal),
+                    Err(error) => Err(format!("an entry of the agreed log is damaged: {error}")),
+                },
+            };
+            match effect {
+                Ok(Some(effect)) => return Some(effect),
+                Ok(None) => {}
+                Err(why) => self.broken = Some(why),
+            }
+        }
+        None
+    }
+}
+
+fn number_of(member: Address) -> Option<u64> {
+    match member {
+        Address::Coordinator(number) => Some(number.into()),
+        _ => None,
+    }
+}
