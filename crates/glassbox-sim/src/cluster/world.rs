@@ -85,6 +85,8 @@ pub struct World<W: Workload = Load> {
     /// By time, then in the order of creation.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     made: u64,
+    /// Faults among them.
+    planned: u64,
     /// Messages in flight, by number.
     pub(super) flying: BTreeMap<u64, Flying>,
     /// Broken connections that the first party has not noticed yet: nothing gets through to the second.
@@ -116,6 +118,7 @@ impl<W: Workload> World<W> {
             now_ns: 0,
             events: BinaryHeap::new(),
             made: 0,
+            planned: 0,
             flying: BTreeMap::new(),
             broken: BTreeSet::new(),
             nodes: BTreeMap::new(),
@@ -169,6 +172,7 @@ impl<W: Workload> World<W> {
 
     pub(super) fn schedule(&mut self, at_ns: u64, event: Event) {
         self.made += 1;
+        self.planned += u64::from(matches!(event, Event::Fault(_)));
         self.events.push(Reverse((at_ns, self.made, event)));
     }
 
@@ -277,6 +281,7 @@ impl<W: Workload> World<W> {
             Event::Forced { at, life, upto } => self.forced(at, life, upto),
             Event::Based { at, life } => self.based(at, life),
             Event::Fault(fault) => {
+                self.planned -= 1;
                 self.note(|| format!("{at_ns} {fault:?}"));
                 self.happen(fault);
             }
@@ -478,7 +483,9 @@ impl<W: Workload> World<W> {
     fn schedule_tick(&mut self, at: Address) {
         let Some(node) = self.nodes.get_mut(&at) else { return };
         let Machine::Member(member) = &node.machine else { return };
-        let next_us = member.next_tick_us().filter(|next_us| node.tick_us != Some(*next_us));
+        // A tick that is scheduled before will look again.
+        let is_sooner = |next_us: &u64| node.tick_us.is_none_or(|scheduled_us| scheduled_us > *next_us);
+        let next_us = member.next_tick_us().filter(is_sooner);
         if let Some(next_us) = next_us {
             node.tick_us = Some(next_us);
             let (life, at_us) = (node.life, next_us.saturating_sub(node.fast_us));
@@ -499,6 +506,9 @@ impl<W: Workload> World<W> {
     /// A sequencer that orders by its clock always has something to do: it rests once nothing else is under way.
     fn go_on_ticking(&mut self, at: Address) {
         let always_ticks = self.settings.order.by_clocks || self.settings.agreement.is_some();
+        if self.nodes.get(&at).is_some_and(|node| node.tick_us.is_some()) && self.settings.agreement.is_some() {
+            return;
+        }
         if !always_ticks || self.is_under_way() {
             self.schedule_tick(at);
         }
@@ -506,8 +516,7 @@ impl<W: Workload> World<W> {
 
     /// Whether clients wait, or members have something to finish or to repair.
     fn is_under_way(&mut self) -> bool {
-        let is_planned = |Reverse((.., event)): &Reverse<(u64, u64, Event)>| matches!(event, Event::Fault(_));
-        self.is_waited_for() || self.events.iter().any(is_planned) || !self.leftovers().is_empty()
+        self.is_waited_for() || self.planned > 0 || !self.leftovers().is_empty()
     }
 
     fn is_waited_for(&mut self) -> bool {
