@@ -40,13 +40,14 @@ pub use deterministic::hot_backup::HotBackup;
 pub use deterministic::merge::Merge;
 pub use deterministic::sequencer::Sequencer;
 pub use deterministic::throttle::Throttle;
-pub use glassbox_consensus::Settings as AgreementSettings;
 pub use node::member::Member;
 pub use node::role::{MakeShard, Role};
 pub use participant::backup::Backup;
 pub use participant::partition::Partition;
 pub use protocol::address::{Address, Group, Session, TxnId};
-pub use protocol::configuration::{Configuration, DeadlockRule, Replicas, SchedulerKind, SchemeKind};
+pub use protocol::configuration::{
+    AgreementSettings, Configuration, DeadlockRule, Replicas, SchedulerKind, SchemeKind,
+};
 pub use protocol::entry::{Entry, Part};
 pub use protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys, OrderSettings};
 pub use protocol::message::{

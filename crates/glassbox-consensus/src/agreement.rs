@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::rpc::{Arriving, Message, Peers, Request, Response, answer};
 use crate::shared::Shared;
 use crate::store::{Decisions, LogStore};
-use crate::stored::Stored;
+use crate::stored::{State, Stored};
 use crate::types::{Data, Types};
 use crate::{Leadership, Output};
 
@@ -59,6 +59,7 @@ enum Command {
     Learner(u64),
     Transfer(u64),
     Purge(u64),
+    TakeState,
 }
 
 impl std::fmt::Debug for Agreement {
@@ -184,15 +185,11 @@ impl Agreement {
     /// Begins a base: `state` stands for everything that was decided so far, all of which the driver has taken. The
     /// records that restore the member, if they replace those before.
     pub fn begin_base(&mut self, state: Arc<[u8]>) -> Vec<Vec<u8>> {
-        let raft = self.raft.clone();
-        self.shared.lock().next_state = Some(state);
-        self.runtime.block_on(async {
-            // It ends only when the library has stopped, which `failed` says.
-            let _ = raft.trigger().snapshot().await;
-            settle().await;
-        });
-        // It was not taken if it is the state of the last base.
-        self.shared.lock().next_state = None;
+        let mut inner = self.shared.lock();
+        inner.stored.state = Some(State { last: inner.applied, members: inner.members.clone(), data: state });
+        drop(inner);
+        // The library takes it when it has time: it may be waiting for the disk.
+        self.commands.push(Command::TakeState);
         self.records()
     }
 
@@ -293,6 +290,7 @@ fn carry_out(raft: &Raft<Types, Decisions>, command: Command) {
             }
             Command::Transfer(member) => _ = raft.trigger().transfer_leader(member).await,
             Command::Purge(upto) => _ = raft.trigger().purge_log(upto).await,
+            Command::TakeState => _ = raft.trigger().snapshot().await,
         }
     });
 }

@@ -41,8 +41,6 @@ pub(crate) struct Inner {
     pub(crate) applied: Option<LogId>,
     /// The members as of that entry.
     pub(crate) members: StoredMembership,
-    /// The next state that stands for the log.
-    pub(crate) next_state: Option<Arc<[u8]>>,
     /// Proposals that were refused, or whose fate is not known.
     pub(crate) lost: u64,
     #[cfg(test)]

@@ -15,6 +15,9 @@ use crate::shared::{Shared, Waiter};
 use crate::stored::{Change, State};
 use crate::types::{Entry, LogId, Snapshot, SnapshotMeta, StoredMembership, Types, Vote};
 
+/// Bytes of proposals in one request, if it has several.
+const REQUEST_BYTES: usize = 1 << 20;
+
 /// The log of a member.
 #[derive(Clone)]
 pub(crate) struct LogStore(pub(crate) Shared);
@@ -25,6 +28,21 @@ impl RaftLogReader<Types> for LogStore {
         range: R,
     ) -> io::Result<Vec<Entry>> {
         Ok(self.0.lock().stored.entries(&range))
+    }
+
+    /// No more than fit into a message.
+    async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> io::Result<Vec<Entry>> {
+        let mut entries = self.0.lock().stored.entries(&(start..end));
+        let (mut bytes, first) = (0, entries.first().map(RaftEntry::index));
+        let mut fits = |entry: &Entry| {
+            if let EntryPayload::Normal(data) = &entry.payload {
+                bytes += data.0.len();
+            }
+            bytes <= REQUEST_BYTES || Some(entry.index()) == first
+        };
+        let fitting = entries.iter().take_while(|entry| fits(entry)).count();
+        entries.truncate(fitting);
+        Ok(entries)
     }
 
     async fn read_vote(&mut self) -> io::Result<Option<Vote>> {
@@ -129,12 +147,10 @@ impl RaftStateMachine<Types> for Decisions {
 impl RaftSnapshotBuilder<Types> for Decisions {
     type SnapshotData = Arc<[u8]>;
 
-    /// The state that the driver gave. Its base of the log will have it, so it is not written here.
+    /// The state that the driver gave last. Its base of the log has it, so it is not written here.
     async fn build_snapshot(&mut self) -> io::Result<Snapshot> {
-        let mut inner = self.0.lock();
-        let data = inner.next_state.take().ok_or_else(|| io::Error::other("the driver has given no state"))?;
-        let state = State { last: inner.applied, members: inner.members.clone(), data };
-        Ok(inner.stored.state.insert(state).snapshot())
+        let state = self.0.lock().stored.state.as_ref().map(State::snapshot);
+        state.ok_or_else(|| io::Error::other("the driver has given no state"))
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::ensure;
 use clap::{Args, Subcommand, ValueEnum};
-use glassbox_cluster::{DeadlockRule, OrderSettings, SchedulerKind, SchemeKind};
+use glassbox_cluster::{AgreementSettings, DeadlockRule, OrderSettings, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{Contention, Load};
 
 use super::config::{Config, Workload};
@@ -25,8 +25,9 @@ pub struct Arguments {
     pub replicas: Option<u8>,
     /// Coordinators of transactions on several partitions; they take turns. Under a deterministic scheme, the sequencer
     /// and its hot backups, or sequencers (--by-clocks)
-    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=64))]
-    pub coordinators: u8,
+    /// [default: 1; 3 with --log raft]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub coordinators: Option<u8>,
     /// Concurrency control of a partition while distributed transactions are undecided
     #[arg(long, value_enum, default_value = "speculation")]
     pub scheme: SchemeOption,
@@ -41,6 +42,9 @@ pub struct Arguments {
     /// one order of their epochs [default: one sequencer, and the others are its hot backups]
     #[arg(long)]
     pub by_clocks: bool,
+    /// Deterministic schemes: when an epoch of the input log is decided
+    #[arg(long, value_enum, default_value = "local", conflicts_with = "by_clocks")]
+    pub log: LogOption,
     /// Deterministic and two-phase schemes: refuse a part of the calls on a partition that is later than this many
     /// microseconds
     /// [default: refuse none]
@@ -74,6 +78,15 @@ pub enum ActionOption {
     /// A running cluster.
     #[command(flatten)]
     Operate(OperateOption),
+}
+
+/// When an epoch of the input log is decided.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum LogOption {
+    /// When the sequencer and all of its hot backups have it
+    Local,
+    /// When a majority of --coordinators has it (Raft): they elect the sequencer, and what fails comes back, by itself
+    Raft,
 }
 
 /// A scheme.
@@ -265,9 +278,14 @@ impl Arguments {
         self.replicas.unwrap_or(if self.is_deterministic() { 1 } else { 2 })
     }
 
+    /// Coordinators.
+    pub fn coordinators(&self) -> u8 {
+        self.coordinators.unwrap_or(if matches!(self.log, LogOption::Raft) { 3 } else { 1 })
+    }
+
     /// Whether partitions, or the sequencer, have backups.
     pub fn has_backups(&self) -> bool {
-        self.replicas() > 1 || self.is_deterministic() && self.coordinators > 1 && !self.by_clocks
+        self.replicas() > 1 || self.is_deterministic() && self.coordinators() > 1 && !self.by_clocks
     }
 
     /// The cluster's file, for commands that operate it.
@@ -281,7 +299,8 @@ impl Arguments {
         let (found, wanted) = (Config::read(&file)?, self.config(workload)?);
         let asked = Config { cluster: found.cluster, scheme: found.scheme, nodes: found.nodes.clone(), ..wanted };
         // These may be others than before.
-        let order = OrderSettings { by_clocks: self.by_clocks, ..found.order };
+        let OrderSettings { by_clocks, agreement, .. } = self.order();
+        let order = OrderSettings { by_clocks, agreement, ..found.order };
         let asked = Config { round_trip_us: found.round_trip_us, order, ..asked };
         ensure!(
             asked == found,
@@ -294,7 +313,8 @@ impl Arguments {
 
     fn order(&self) -> OrderSettings {
         let &Self { epoch_us, max_lag_us, by_clocks, .. } = self;
-        OrderSettings { epoch_us, max_lag_us, by_clocks, again_at_once: 0 }
+        let agreement = matches!(self.log, LogOption::Raft).then(AgreementSettings::default);
+        OrderSettings { epoch_us, max_lag_us, by_clocks, agreement, ..OrderSettings::new() }
     }
 
     /// The cluster, without the addresses of its processes.
@@ -305,7 +325,7 @@ impl Arguments {
             scheme: self.scheme.kind().unwrap_or(SchemeKind::Speculation),
             partitions: self.partitions,
             replicas: self.replicas(),
-            coordinators: self.coordinators,
+            coordinators: self.coordinators(),
             round_trip_us: self.rtt_us,
             order: self.order(),
             workload: workload.workload(),

@@ -127,6 +127,8 @@ pub(crate) struct AgreedLog {
     /// Replicas that wait for a place, with their lives.
     returned: BTreeMap<Address, u64>,
     has_journal: bool,
+    /// The number of the last record of earlier lives: those of this one count on.
+    recorded: u64,
     /// Whether its decisions are being carried out.
     pub(crate) is_busy: bool,
     broken: Option<String>,
@@ -139,11 +141,11 @@ impl std::fmt::Debug for AgreedLog {
 }
 
 impl AgreedLog {
-    /// The agreed log of a member, with the records of its journal.
+    /// The agreed log of a member, with the records of its journal, which are numbered up to `last`.
     ///
     /// # Errors
     /// When a record is damaged, or the journal is none of such a group.
-    pub(crate) fn restored(me: Address, records: Vec<AgreedRecord>) -> Result<Self, String> {
+    pub(crate) fn restored(me: Address, records: Vec<AgreedRecord>, last: u64) -> Result<Self, String> {
         let (mut first, mut of_raft) = (None, Vec::new());
         for record in records {
             match record {
@@ -153,7 +155,7 @@ impl AgreedLog {
         }
         let first = first
             .ok_or_else(|| format!("the journal of {me} has not the configuration that the cluster began with"))?;
-        Ok(Self { has_journal: true, ..Self::new(me, first, &of_raft)? })
+        Ok(Self { has_journal: true, recorded: last, ..Self::new(me, first, &of_raft)? })
     }
 
     /// The agreed log of a member of this cluster, with records of the agreement, or from the beginning.
@@ -181,6 +183,7 @@ impl AgreedLog {
             asked: None,
             returned: BTreeMap::new(),
             has_journal: false,
+            recorded: 0,
             is_busy: false,
             broken: None,
         })
@@ -239,7 +242,7 @@ impl AgreedLog {
 
     /// The journal has forced everything up to this record.
     pub(crate) fn forced(&mut self, number: u64) {
-        self.agreement.forced(number);
+        self.agreement.forced(number.saturating_sub(self.recorded));
         self.is_due = true;
     }
 
@@ -291,12 +294,12 @@ impl AgreedLog {
         self.agreement.poll(Duration::from_micros(now_us - began), &mut output);
         if let (false, Some(last)) = (self.has_journal, output.writes.last()) {
             // Its memory has them.
-            self.forced(last.number);
+            self.forced(self.recorded + last.number);
             output.writes.clear();
         }
         for write in output.writes {
             let entry = Box::new(Entry::Agreed(AgreedRecord::Raft(write.record)));
-            out.send(self.me, Message::Replicate { sequence: write.number, entry });
+            out.send(self.me, Message::Replicate { sequence: self.recorded + write.number, entry });
         }
         for (to, message) in output.messages {
             out.send(Address::Coordinator(to as u16), Message::Agreement(message));

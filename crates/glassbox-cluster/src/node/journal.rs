@@ -42,8 +42,8 @@ pub(crate) enum RecoveredState {
     Executor(Box<Shard>, u64, Vec<(u8, Exchange)>),
     /// The log of a sequencer or hot backup.
     Sequencer(Box<HotBackup>),
-    /// The records of a member of the group that agrees on the log.
-    Agreed(Vec<AgreedRecord>),
+    /// The records of a member of the group that agrees on the log, and the number of the last one.
+    Agreed(Vec<AgreedRecord>, u64),
 }
 
 /// The result of a replay.
@@ -92,7 +92,7 @@ impl JournalReplay {
                 if let Some(state @ RecoveredState::Sequencer(_)) = state
                     && configuration.agreement.is_some()
                 {
-                    *state = RecoveredState::Agreed(Vec::new());
+                    *state = RecoveredState::Agreed(Vec::new(), 0);
                 }
                 self.configuration = Some(*configuration);
                 Ok(())
@@ -101,11 +101,11 @@ impl JournalReplay {
             (Record::Remembered(entry), Some(state)) => match (state, entry) {
                 (RecoveredState::Backup(backup), entry) => backup.apply(entry, &mut Outbox::default()),
                 (RecoveredState::Sequencer(log), entry) => log.remember(entry),
-                (RecoveredState::Agreed(records), Entry::Agreed(record)) => {
+                (RecoveredState::Agreed(records, _), Entry::Agreed(record)) => {
                     records.push(record);
                     Ok(())
                 }
-                (RecoveredState::Agreed(_), entry) => Err(format!("the agreement's base has {entry:?}")),
+                (RecoveredState::Agreed(..), entry) => Err(format!("the agreement's base has {entry:?}")),
                 (RecoveredState::Executor(_, _, sent), Entry::Sent(to, exchange)) => {
                     sent.push((to, *exchange));
                     Ok(())
@@ -115,9 +115,10 @@ impl JournalReplay {
             (Record::Entry { sequence, entry }, Some(state)) => match state {
                 RecoveredState::Backup(backup) => backup.repeat(sequence, entry),
                 RecoveredState::Sequencer(log) => log.append(sequence, entry),
-                RecoveredState::Agreed(records) => match entry {
+                RecoveredState::Agreed(records, last) => match entry {
                     Entry::Agreed(record) => {
                         records.push(record);
+                        *last = sequence;
                         Ok(())
                     }
                     entry => Err(format!("the agreement's journal has {entry:?}")),
@@ -162,7 +163,9 @@ impl Member {
     pub fn returned(me: Address, make: MakeShard, recovered: RecoveredReplica, life: u64) -> Result<Self, String> {
         let configuration = recovered.configuration.clone();
         let (agreed, role) = match recovered.state {
-            RecoveredState::Agreed(records) => (Some(Box::new(AgreedLog::restored(me, records)?)), Role::Follower),
+            RecoveredState::Agreed(records, last) => {
+                (Some(Box::new(AgreedLog::restored(me, records, last)?)), Role::Follower)
+            }
             state => {
                 let recovered = RecoveredReplica { state, ..recovered };
                 (None, Role::Returned(Box::new(Returned { recovered, life, ask_at_us: 0 })))
@@ -195,7 +198,7 @@ impl Member {
             (RecoveredState::Executor(..), scheme) => {
                 unreachable!("a cluster never changes from an input log to {scheme}")
             }
-            (RecoveredState::Agreed(_), _) => unreachable!("such a member needs no decision"),
+            (RecoveredState::Agreed(..), _) => unreachable!("such a member needs no decision"),
         }
     }
 

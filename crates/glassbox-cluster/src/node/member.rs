@@ -151,6 +151,11 @@ impl Member {
         }
     }
 
+    /// Why its part in the agreement has stopped, if it has.
+    pub(crate) fn disagrees(&self) -> Option<String> {
+        self.agreed.as_ref()?.broken()
+    }
+
     /// The member's epoch.
     pub fn epoch(&self) -> u64 {
         self.configuration.epoch

@@ -11,7 +11,7 @@ use std::fmt;
 use glassbox::research::shard::PartitionSet;
 use serde::{Deserialize, Serialize};
 
-use glassbox_consensus::Settings as AgreementSettings;
+pub use glassbox_consensus::Settings as AgreementSettings;
 
 use crate::protocol::address::{Address, Group};
 

@@ -8,6 +8,7 @@ use glassbox::research::shard::{Call, DeclaredKeys, PartitionSet, RemoteRead, Re
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::address::Address;
+use crate::protocol::configuration::AgreementSettings;
 
 /// A transaction's place in the input log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -54,9 +55,17 @@ pub struct OrderSettings {
     pub by_clocks: bool,
     /// About how many inputs a partition that was restarted is sent before it asks for more; 0, the default: 4,096.
     pub again_at_once: u32,
+    /// The sequencer and its hot backups agree by majority, with these times, and members come back by themselves;
+    /// `None`, the default: the log is decided when all of them have it, and an operator decides configurations.
+    pub agreement: Option<AgreementSettings>,
 }
 
 impl OrderSettings {
+    /// One sequencer, which seals an epoch as soon as the log has the one before, and refuses no call.
+    pub const fn new() -> Self {
+        Self { epoch_us: 0, max_lag_us: 0, by_clocks: false, again_at_once: 0, agreement: None }
+    }
+
     /// The duration of the paper's epochs, in microseconds.
     pub(crate) const EPOCH_US: u32 = 10_000;
 }

@@ -60,9 +60,10 @@ pub(super) fn step(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> b
 
 /// Runs one piece of waiting work; whether there was one.
 fn proceed(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> bool {
-    let began = node.is_timed().then(Instant::now);
+    let (began, epoch) = (node.is_timed().then(Instant::now), node.epoch());
     let did = node.proceed(out);
     send(node, out, link, began.filter(|_| did));
+    tell_all(node, epoch, link);
     did
 }
 
@@ -93,7 +94,11 @@ fn hand(node: &mut Node, event: LinkEvent, link: &mut impl Link, out: &mut Outbo
         LinkEvent::Disconnected(peer, _) => node.on_disconnected(peer, out),
         LinkEvent::Answer(..) => {}
     }
-    // The operator may have told no other member.
+    tell_all(node, epoch, link);
+}
+
+/// Sends a configuration that came after this epoch to all: the operator may have told no other member.
+fn tell_all(node: &Node, epoch: u64, link: &mut impl Link) {
     if node.epoch() != epoch {
         link.connected().into_iter().for_each(|peer| tell(node, peer, link));
     }

@@ -15,6 +15,7 @@ use super::journal_writer::JournalWriter;
 use super::shape::Shape;
 use super::timing::now_us;
 use crate::auto::{Counters, Tally};
+use crate::node::journal::RecoveredReplica;
 use crate::node::member::Member;
 use crate::node::role::{MakeShard, Role};
 use crate::protocol::address::Address;
@@ -346,6 +347,22 @@ impl Node {
         self
     }
 
+    /// This node, which under an agreement takes its place again by itself, if its journal says that it had one.
+    ///
+    /// # Errors
+    /// When the journal is damaged.
+    pub fn back_by_itself(mut self) -> Result<Self, String> {
+        let is_agreed = |it: &RecoveredReplica| it.configuration.agreement.is_some();
+        if let Some(journal) = self.journal.as_mut().filter(|it| it.recovered().is_some_and(is_agreed))
+            && let Some(recovered) = journal.take()
+        {
+            self.no_rows = Some((self.empty)()?);
+            let member = Member::returned(self.me, Arc::clone(&self.empty), recovered, now_us())?;
+            self.member = Some(member.with_order(self.shape.order));
+        }
+        Ok(self)
+    }
+
     /// Carries out an action on the journal; other actions are returned.
     #[inline]
     pub(super) fn keep(&mut self, action: Action) -> Option<Action> {
@@ -377,13 +394,18 @@ impl Node {
         match member.role_mut() {
             Role::Primary(partition) => journal.secure(partition.shard()),
             Role::Executor(executor) => journal.secure(executor.shard()),
-            Role::Sequencer(_) => journal.secure(self.no_rows.as_mut().expect("made with its journal")),
+            Role::Sequencer(_) | Role::Follower => {
+                journal.secure(self.no_rows.as_mut().expect("made with its journal"))
+            }
             _ => {}
         }
     }
 
     /// Why it has stopped.
     pub fn failed(&self) -> Option<String> {
+        if let Some(why) = self.member.as_ref().and_then(Member::disagrees) {
+            return Some(why);
+        }
         let member = match self.member.as_ref().map(Member::role) {
             Some(Role::Executor(executor)) => executor.broken(),
             Some(Role::Sequencer(sequencer)) => sequencer.broken(),

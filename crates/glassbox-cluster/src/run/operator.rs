@@ -144,6 +144,11 @@ impl<L: Link> Operator<L> {
     /// When a group has no member with rows or log, a coordinator does not run, no process was restarted, or earlier
     /// decisions were not recorded.
     pub fn resume(&mut self) -> Result<(), String> {
+        if let Some(newest) = &self.newest
+            && newest.agreement.is_some()
+        {
+            return Ok(());
+        }
         if !self.knows {
             return Err("no decision about the cluster is recorded: the running processes may not know of the \
                         last promotion; restore the .decided file"
@@ -292,6 +297,13 @@ impl<L: Link> Operator<L> {
     }
 
     fn decide(&mut self, next: Configuration) -> Result<(), String> {
+        if next.agreement.is_some() && next.epoch > 1 {
+            return Err(
+                "the cluster agrees on its configurations by itself; restart processes that have failed, with \
+                        their directories"
+                    .to_owned(),
+            );
+        }
         (self.record)(&next)?;
         self.newest = Some(next);
         Ok(())

@@ -60,7 +60,7 @@ pub struct Processes {
 impl Processes {
     /// A cluster with one replica of each partition, and one coordinator.
     pub const fn new(cluster: u64, scheme: SchemeKind, partitions: u8, nodes: Vec<SocketAddr>) -> Self {
-        let order = OrderSettings { epoch_us: 0, max_lag_us: 0, by_clocks: false, again_at_once: 0 };
+        let order = OrderSettings::new();
         Self { cluster, scheme, partitions, replicas: 1, coordinators: 1, round_trip_us: 0, order, nodes }
     }
 
@@ -94,6 +94,13 @@ impl Processes {
         refuse(
             self.order.by_clocks && !scheme.is_deterministic(),
             format!("`order.by_clocks` is true, and scheme `{scheme}` has no input log; choose a deterministic scheme"),
+        )?;
+        refuse(
+            self.order.agreement.is_some() && (!scheme.is_deterministic() || self.order.by_clocks),
+            format!(
+                "`order.agreement` is set, and scheme `{scheme}` by clocks or without an input log has nothing to agree \
+                 on; choose a deterministic scheme without `order.by_clocks`"
+            ),
         )?;
         refuse(
             self.order.by_clocks && self.order.epoch_us != 0 && !(200..=1_000_000).contains(&self.order.epoch_us),
@@ -203,7 +210,7 @@ impl Processes {
             let wake = sockets.waker().map_err(|error| error.to_string())?;
             let writer = JournalWriter::open(&directory, (me, self.cluster), &catalog, empty()?, wake);
             let writer = writer.map_err(|error| format!("cannot use {}: {error}", directory.display()))?;
-            node = node.with_journal(writer);
+            node = node.with_journal(writer).back_by_itself()?;
         }
         self.calls(me)?.into_iter().for_each(|(other, at)| sockets.call(other, at));
         drive(&mut node, &mut sockets, ends);

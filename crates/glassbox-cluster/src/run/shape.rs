@@ -43,7 +43,7 @@ pub struct Shape {
 impl Shape {
     /// A cluster with one replica of each partition, one coordinator and no injected round trip.
     pub const fn new(scheme: SchemeKind, partitions: u8) -> Self {
-        let order = OrderSettings { epoch_us: 0, max_lag_us: 0, by_clocks: false, again_at_once: 0 };
+        let order = OrderSettings::new();
         Self { scheme, partitions, replicas: 1, coordinators: 1, round_trip: Duration::ZERO, order }
     }
 
@@ -75,7 +75,11 @@ impl Shape {
     pub fn configuration(&self) -> Configuration {
         let first = Configuration::first(self.partitions, self.replicas, self.scheme);
         let count = self.coordinators.into();
-        if self.order.by_clocks { first.with_clocks(count) } else { first.with_coordinators(count) }
+        let first = if self.order.by_clocks { first.with_clocks(count) } else { first.with_coordinators(count) };
+        match self.order.agreement {
+            Some(settings) => first.with_agreement(settings),
+            None => first,
+        }
     }
 
     /// Whether this is a valid configuration of such a cluster.
@@ -86,7 +90,10 @@ impl Shape {
             Some(sequencer) => sequencer.backups().iter().chain([&sequencer.primary]).all(has),
         };
         let has_clocks = configuration.scheme.is_deterministic() && configuration.sequencer.is_none();
-        configuration.is_of(self.partitions) && has_coordinators && has_clocks == self.order.by_clocks
+        configuration.is_of(self.partitions)
+            && has_coordinators
+            && has_clocks == self.order.by_clocks
+            && configuration.agreement == self.order.agreement
     }
 
     /// All members: the coordinators, then the replicas partition by partition.

@@ -41,7 +41,10 @@ impl RaftStateMachine<Types> for GivenState {
     }
 
     async fn get_snapshot_builder(&mut self) -> Decisions {
-        self.0.0.lock().next_state = Some(Arc::from(&b"a state"[..]));
+        let mut inner = self.0.0.lock();
+        let (last, members) = (inner.applied, inner.members.clone());
+        inner.stored.state = Some(State { last, members, data: Arc::from(&b"a state"[..]) });
+        drop(inner);
         self.0.clone()
     }
 

@@ -208,7 +208,7 @@ impl<W: Workload> World<W> {
         }
         self.disks.keys().copied().collect::<Vec<_>>().into_iter().for_each(|me| self.stop_disk(me));
         // A member that has lost its vote can never take part again.
-        if self.settings.agreement.is_none() {
+        if self.settings.order.agreement.is_none() {
             self.configuration.groups().for_each(|group| self.lose_disk(group));
         }
     }
@@ -246,7 +246,7 @@ impl<W: Workload> World<W> {
             return;
         }
         gone.iter().for_each(|it| self.stop_disk(*it));
-        if self.settings.agreement.is_some() {
+        if self.settings.order.agreement.is_some() {
             return self.restart(&gone);
         }
         let mut primaries = Vec::new();

@@ -106,7 +106,7 @@ impl<W: Workload> World<W> {
 
     /// Plans failures of single members of a deterministic cluster, which continue from their disks, or are replaced.
     fn plan_kills(&mut self, until_us: u64) {
-        let is_agreed = self.settings.agreement.is_some();
+        let is_agreed = self.settings.order.agreement.is_some();
         let has_backup = self.configuration.sequencer.as_ref().is_some_and(|it| !it.backups.is_empty());
         for _ in 0..self.settings.incidents {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
@@ -260,7 +260,7 @@ impl<W: Workload> World<W> {
     }
 
     fn repair(&mut self, group: Group) {
-        if self.settings.agreement.is_some() {
+        if self.settings.order.agreement.is_some() {
             return;
         }
         if !self.has_primary(group)
@@ -284,7 +284,7 @@ impl<W: Workload> World<W> {
     }
 
     fn bring_back(&mut self, group: Group) {
-        if self.settings.agreement.is_some() || !self.has_primary(group) {
+        if self.settings.order.agreement.is_some() || !self.has_primary(group) {
             return;
         }
         let members = self.settings.members().into_iter().filter(|it| it.group() == Some(group));

@@ -1,6 +1,6 @@
 //! The settings of a simulated run.
 
-use glassbox_cluster::{Address, AgreementSettings, Configuration, OrderSettings, SchemeKind};
+use glassbox_cluster::{Address, Configuration, OrderSettings, SchemeKind};
 
 use super::costs::Costs;
 use super::link::Link;
@@ -41,8 +41,6 @@ pub struct Settings<W = Load> {
     pub advice_us: u64,
     /// The most by which a member's clock is ahead of another's; a restarted one has another clock.
     pub clock_skew_us: u64,
-    /// The sequencer's group agrees by majority, with these times; members come back by themselves. Only with journals.
-    pub agreement: Option<AgreementSettings>,
     /// How a sequencer orders inputs.
     pub order: OrderSettings,
     /// A bug to inject, which must be detected.
@@ -126,7 +124,7 @@ impl<W> Settings<W> {
         let first = Configuration::first(self.partitions, self.replicas, self.scheme);
         let count = self.coordinators;
         let first = if self.order.by_clocks { first.with_clocks(count) } else { first.with_coordinators(count) };
-        match self.agreement {
+        match self.order.agreement {
             Some(settings) => first.with_agreement(settings),
             None => first,
         }
@@ -156,7 +154,6 @@ impl<W> Settings<W> {
             switches: 0,
             advice_us: 0,
             clock_skew_us: 0,
-            agreement: None,
             order: OrderSettings::default(),
             bug: None,
             coordinators_first: false,

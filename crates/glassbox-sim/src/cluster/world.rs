@@ -212,7 +212,7 @@ impl<W: Workload> World<W> {
     fn tell_clients(&mut self, from: Address, at_ns: u64) {
         let Some(node) = self.nodes.get_mut(&from) else { return };
         let Machine::Member(member) = &node.machine else { return };
-        if self.settings.agreement.is_none() || node.told == member.epoch() {
+        if self.settings.order.agreement.is_none() || node.told == member.epoch() {
             return;
         }
         node.told = member.epoch();
@@ -318,7 +318,7 @@ impl<W: Workload> World<W> {
         }
         let patience = 10_000_000;
         // Sequencers that order by their clocks go on while a client waits.
-        let always_ticks = self.settings.order.by_clocks || self.settings.agreement.is_some();
+        let always_ticks = self.settings.order.by_clocks || self.settings.order.agreement.is_some();
         let until_ns = if always_ticks { self.now_ns + MAX_REST_NS } else { u64::MAX };
         for _ in 0..patience {
             if !self.step() || self.now_ns > until_ns {
@@ -505,8 +505,8 @@ impl<W: Workload> World<W> {
 
     /// A sequencer that orders by its clock always has something to do: it rests once nothing else is under way.
     fn go_on_ticking(&mut self, at: Address) {
-        let always_ticks = self.settings.order.by_clocks || self.settings.agreement.is_some();
-        if self.nodes.get(&at).is_some_and(|node| node.tick_us.is_some()) && self.settings.agreement.is_some() {
+        let always_ticks = self.settings.order.by_clocks || self.settings.order.agreement.is_some();
+        if self.nodes.get(&at).is_some_and(|node| node.tick_us.is_some()) && self.settings.order.agreement.is_some() {
             return;
         }
         if !always_ticks || self.is_under_way() {

@@ -27,6 +27,7 @@ fn any(seed: u64) -> Settings {
             max_lag_us: [0, 0, 300][dice.place(3)],
             by_clocks: false,
             again_at_once: [0, 1, 3, 10][seed as usize / 3 % 4],
+            agreement: None,
         },
         ..Settings::of_the_paper(scheme(seed), load, seed)
     }
@@ -115,10 +116,10 @@ fn a_majority_goes_on_by_itself() {
     let first = seed(1);
     for seed in first..first + if long() { 200_000 } else { 300 } {
         let mut dice = Dice(seed ^ 8);
-        let settings = any(seed);
+        let (settings, agreement) = (any(seed), Some(AgreementSettings { heartbeat_ms: 2, election_ms: 10 }));
         let settings = Settings {
             coordinators: [1, 3, 3, 5][dice.place(4)],
-            agreement: Some(AgreementSettings { heartbeat_ms: 2, election_ms: 10 }),
+            order: OrderSettings { agreement, ..settings.order },
             journals: true,
             incidents: dice.below(5) as u32,
             outages: dice.below(2) as u32,
