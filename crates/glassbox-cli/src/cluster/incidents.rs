@@ -97,7 +97,15 @@ impl Incidents<'_> {
     pub fn run(&mut self, rounds: u32) -> anyhow::Result<()> {
         for round in 0..rounds {
             let partition = (round % u32::from(self.config.partitions)) as u8;
-            let (orders, kept): (&[Incident], &[Incident]) = if self.config.scheme.is_deterministic() {
+            let agreed: &[Incident] = &[
+                |it, _, at| it.lose_and_wait(it.elected()?, at),
+                |it, round, at| it.lose_and_wait(it.follower(round)?, at),
+                |it, _, at| it.lose_and_wait(Group::Partition(at).member(0), at),
+                |it, _, at| it.lose_all(at),
+            ];
+            let (orders, kept): (&[Incident], &[Incident]) = if self.config.order.agreement.is_some() {
+                (&[], agreed)
+            } else if self.config.scheme.is_deterministic() {
                 let replaced: &[Incident] = &[
                     |it, round, at| it.lose_backup(Group::Sequencer, round, at),
                     |it, _, at| it.lose_primary(Group::Sequencer, at),
@@ -260,6 +268,35 @@ impl Incidents<'_> {
             self.wait_for_rows(machine)?;
         }
         Ok(())
+    }
+
+    /// The member of the sequencer's group that was elected.
+    fn elected(&self) -> anyhow::Result<Address> {
+        Ok(self.replicas(Group::Sequencer)?.primary)
+    }
+
+    /// Another member of the group; the elected one if it is alone.
+    fn follower(&self, round: u32) -> anyhow::Result<Address> {
+        let Replicas { primary, backups, .. } = self.replicas(Group::Sequencer)?;
+        let others = backups.len().max(1);
+        Ok(backups.get(round as usize % others).map_or(primary, |(backup, _)| *backup))
+    }
+
+    /// Under an agreement: a process fails and is started again, and no command is given.
+    fn lose_and_wait(&mut self, who: Address, partition: u8) -> anyhow::Result<()> {
+        let is_elected = who == self.elected()?;
+        let began = Instant::now();
+        self.kill(who)?;
+        if is_elected && self.config.coordinators > 1 {
+            let pause = self.watch.pause(partition, began)?;
+            self.pauses.promoted.push(pause);
+        }
+        self.children.restart(who, self.config)?;
+        let pause = self.watch.pause(partition, began)?;
+        if who.partition().is_some() {
+            self.pauses.resumed.push(pause);
+        }
+        self.wait_for_rows(who)
     }
 
     /// A partition without a backup.
