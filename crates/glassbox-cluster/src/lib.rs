@@ -29,7 +29,8 @@ pub mod wire;
 
 /// A replica's journal: its records, and a replica's recovery from them.
 pub mod journal {
-    pub use crate::node::journal::{JournalReplay, RecoveredReplica};
+    pub use crate::node::journal::JournalReplay;
+    pub use crate::node::recovered::RecoveredReplica;
     pub use crate::protocol::entry::{Base, FORMAT, Record};
 }
 

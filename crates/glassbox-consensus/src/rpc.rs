@@ -131,7 +131,7 @@ pub(crate) struct Peer {
     to: u64,
 }
 
-/// A request that waits for its response; forgotten when nobody waits any more.
+/// A request that waits for its response; forgotten when no task waits any more.
 struct Pending {
     shared: Shared,
     number: u64,

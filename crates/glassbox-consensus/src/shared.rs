@@ -12,7 +12,7 @@ use crate::stored::{Change, Stored};
 use crate::types::{LogId, StoredMembership, Types};
 use crate::{Decided, Write};
 
-/// Who waits for a write to be durable.
+/// Something that waits for a write to be durable.
 pub(crate) enum Waiter {
     Append(IOFlushed<Types>),
     Task(oneshot::Sender<()>),
@@ -35,7 +35,7 @@ pub(crate) struct Inner {
     pub(crate) requests: BTreeMap<u64, oneshot::Sender<Response>>,
     /// Requests of other members that no task answers yet.
     pub(crate) asked: VecDeque<(u64, u64, Request)>,
-    /// What was decided and the driver has not taken yet.
+    /// Decisions that the driver has not taken yet.
     pub(crate) decided: Vec<Decided>,
     /// The last entry that was decided.
     pub(crate) applied: Option<LogId>,

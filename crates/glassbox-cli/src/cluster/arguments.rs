@@ -44,7 +44,7 @@ pub struct Arguments {
     pub by_clocks: bool,
     /// Deterministic schemes: when an epoch of the input log is decided
     #[arg(long, value_enum, default_value = "local", conflicts_with = "by_clocks")]
-    pub log: LogOption,
+    pub log: InputLogOption,
     /// Deterministic and two-phase schemes: refuse a part of the calls on a partition that is later than this many
     /// microseconds
     /// [default: refuse none]
@@ -82,7 +82,7 @@ pub enum ActionOption {
 
 /// When an epoch of the input log is decided.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum LogOption {
+pub enum InputLogOption {
     /// When the sequencer and all of its hot backups have it
     Local,
     /// When a majority of --coordinators has it (Raft): they elect the sequencer, and what fails comes back, by itself
@@ -280,7 +280,7 @@ impl Arguments {
 
     /// Coordinators.
     pub fn coordinators(&self) -> u8 {
-        self.coordinators.unwrap_or(if matches!(self.log, LogOption::Raft) { 3 } else { 1 })
+        self.coordinators.unwrap_or(if matches!(self.log, InputLogOption::Raft) { 3 } else { 1 })
     }
 
     /// Whether partitions, or the sequencer, have backups.
@@ -313,7 +313,7 @@ impl Arguments {
 
     fn order(&self) -> OrderSettings {
         let &Self { epoch_us, max_lag_us, by_clocks, .. } = self;
-        let agreement = matches!(self.log, LogOption::Raft).then(AgreementSettings::default);
+        let agreement = matches!(self.log, InputLogOption::Raft).then(AgreementSettings::default);
         OrderSettings { epoch_us, max_lag_us, by_clocks, agreement, ..OrderSettings::new() }
     }
 

@@ -185,7 +185,7 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
         OperateOption::Status(_) => {
             let standings = operator.standings();
             let gone = standings.values().any(Result::is_err);
-            println!("{}", table(standings));
+            println!("{}", table(standings, config.order.agreement.is_some()));
             return Ok(if gone { Verdict::Bad } else { Verdict::Good });
         }
         OperateOption::Begin(_) => operator.begin(config.shape().configuration(), PATIENCE),
@@ -226,7 +226,7 @@ fn watch(config: &Config, file: &Path) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-fn table(standings: glassbox_cluster::run::Standings) -> Table {
+fn table(standings: glassbox_cluster::run::Standings, is_agreed: bool) -> Table {
     let mut table = Table::new();
     let line = LineStyle::none().fill('─').junction('─');
     table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
@@ -234,9 +234,15 @@ fn table(standings: glassbox_cluster::run::Standings) -> Table {
     for (machine, standing) in standings {
         let epoch = standing.as_ref().ok().and_then(Standing::configuration).map_or(0, |known| known.epoch);
         let is = match standing {
+            Ok(Standing::None) if is_agreed => {
+                "without a place: begin the cluster; if it has begun, what this process had is lost".to_owned()
+            }
             Ok(Standing::None) => "without a place: begin the cluster, or bring it back".to_owned(),
+            Ok(Standing::Primary(_)) if machine.partition().is_none() && is_agreed => "sequencer, elected".to_owned(),
             Ok(Standing::Primary(_)) if machine.partition().is_none() => "sequencer".to_owned(),
             Ok(Standing::Primary(_)) => "primary".to_owned(),
+            Ok(Standing::Backup(_)) if is_agreed => "member of the log's group".to_owned(),
+            Ok(Standing::Idle(_)) if is_agreed => "waits for its place, which a majority gives it".to_owned(),
             Ok(Standing::Backup(_)) if machine.partition().is_none() => "hot backup of the sequencer".to_owned(),
             Ok(Standing::Backup(_)) => "backup".to_owned(),
             Ok(Standing::Joining(_)) => "joining as a backup: it is sent what its primary has".to_owned(),

@@ -38,6 +38,7 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, 
     let coordinators = match u64::from(config.coordinators) {
         1 if arguments.is_deterministic() => "a sequencer".to_owned(),
         all if arguments.by_clocks => format!("{}, which order by their clocks", many(all, "sequencer")),
+        all if config.order.agreement.is_some() => format!("{} of a log that a majority decides", many(all, "member")),
         all if arguments.is_deterministic() => format!("a sequencer with {}", many(all - 1, "hot backup")),
         all => many(all, "coordinator"),
     };
@@ -126,9 +127,9 @@ pub fn changes(out: &mut dyn Write, results: &mut Results, changes: &[Change]) -
 pub fn pauses(out: &mut dyn Write, results: &mut Results, pauses: &Pauses) -> io::Result<()> {
     let kinds = [
         ("left-out", "after a backup was left out", &pauses.left_out),
-        ("promoted", "after a backup was promoted", &pauses.promoted),
+        ("promoted", "after a backup took over", &pauses.promoted),
         ("coordinator", "after a coordinator was restarted", &pauses.coordinator),
-        ("resumed", "after processes were killed and resumed", &pauses.resumed),
+        ("resumed", "after processes were killed and went on", &pauses.resumed),
         ("returned", "until a backup that was brought back has the rows", &pauses.returned),
     ];
     for (row, words, times) in kinds {

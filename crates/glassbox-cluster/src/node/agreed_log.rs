@@ -4,9 +4,9 @@
 //! there on the stream of its epochs is in the log; and a restarted replica is given a place. What an entry changes is
 //! decided when it is applied, by its place in the log alone, so all members have the same configurations.
 //!
-//! To the sequencer the agreement is its journal: an entry of its stream that is decided is acknowledged. A proposal may
-//! be lost, and later ones be decided. So an entry counts only if it is the next one of the present sequencer's stream;
-//! a sequencer of which a proposal was lost asks again to be the sequencer, and goes on from what is decided.
+//! To the sequencer the agreement is its journal: an entry of its stream that is decided is acknowledged. A proposal
+//! may be lost, and later ones be decided. So an entry counts only if it is the next one of the present sequencer's
+//! stream; a sequencer of which a proposal was lost asks again to be the sequencer, and goes on from what is decided.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -14,13 +14,13 @@ use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
 use crate::node::agreed_log::AgreedLog;
 use crate::node::member::Member;
-use crate::node::role::{MakeShard, Returned, Role};
+use crate::node::recovered::{RecoveredReplica, RecoveredState, Returned};
+use crate::node::role::{MakeShard, Role};
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
-use crate::protocol::entry::{AgreedRecord, Entry, Record};
-use crate::protocol::input::Exchange;
+use crate::protocol::entry::{Entry, Record};
 use crate::protocol::outbox::Outbox;
 
 /// A replica that replays its journal.
@@ -32,28 +32,6 @@ pub struct JournalReplay {
     recovered: Option<(u64, RecoveredState)>,
     /// Whether the records are those of a base that was not completed: the state is the one before it.
     is_in_vain: bool,
-}
-
-/// The state of a party, as its journal has it.
-#[derive(Debug)]
-pub(crate) enum RecoveredState {
-    Backup(Box<Backup>),
-    /// The rows of an executor, the epoch after which they were so, and what it had sent to which partition.
-    Executor(Box<Shard>, u64, Vec<(u8, Exchange)>),
-    /// The log of a sequencer or hot backup.
-    Sequencer(Box<HotBackup>),
-    /// The records of a member of the group that agrees on the log, and the number of the last one.
-    Agreed(Vec<AgreedRecord>, u64),
-}
-
-/// The result of a replay.
-#[derive(Debug)]
-pub struct RecoveredReplica {
-    /// The last configuration in the journal.
-    pub configuration: Configuration,
-    /// The epoch since which the replica had its role when the base was written.
-    pub since: u64,
-    pub(crate) state: RecoveredState,
 }
 
 impl JournalReplay {

@@ -4,4 +4,5 @@ pub(crate) mod agreed_log;
 mod configure;
 pub(crate) mod journal;
 pub(crate) mod member;
+pub(crate) mod recovered;
 pub(crate) mod role;

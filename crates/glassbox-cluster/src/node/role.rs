@@ -8,7 +8,7 @@ use crate::coordinator::commit::Coordinator;
 use crate::deterministic::executor::Executor;
 use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
-use crate::node::journal::RecoveredReplica;
+use crate::node::recovered::Returned;
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
 use crate::protocol::address::Address;
@@ -56,31 +56,6 @@ pub enum Role {
     Returned(Box<Returned>),
     /// The configuration gives it no role.
     Idle,
-}
-
-/// A restarted replica that waits for its place.
-#[derive(Debug)]
-pub struct Returned {
-    pub(crate) recovered: RecoveredReplica,
-    /// Tells its lives apart.
-    pub(crate) life: u64,
-    /// When it asks again, in microseconds.
-    pub(crate) ask_at_us: u64,
-}
-
-impl Returned {
-    /// How often it asks for its place.
-    const ASK_EVERY_US: u64 = 50_000;
-
-    /// Asks for its place, if it is time.
-    pub(crate) fn ask(&mut self, configuration: &Configuration, now_us: u64, out: &mut Outbox) {
-        if now_us < self.ask_at_us {
-            return;
-        }
-        self.ask_at_us = now_us + Self::ASK_EVERY_US;
-        let group = configuration.sequencer.iter().flat_map(|it| it.backups().into_iter().chain([it.primary]));
-        group.for_each(|member| out.send(member, Message::Returned { life: self.life }));
-    }
 }
 
 impl Role {

@@ -11,7 +11,8 @@ use glassbox::research::journal::{Forcer, Journal, JournalConfig, Lsn};
 use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 
-use crate::node::journal::{JournalReplay, RecoveredReplica};
+use crate::node::journal::JournalReplay;
+use crate::node::recovered::RecoveredReplica;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{Base, Entry, FORMAT, Record};

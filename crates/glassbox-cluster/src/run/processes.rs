@@ -98,8 +98,8 @@ impl Processes {
         refuse(
             self.order.agreement.is_some() && (!scheme.is_deterministic() || self.order.by_clocks),
             format!(
-                "`order.agreement` is set, and scheme `{scheme}` by clocks or without an input log has nothing to agree \
-                 on; choose a deterministic scheme without `order.by_clocks`"
+                "`order.agreement` is set, and scheme `{scheme}` by clocks or without an input log has nothing to \
+                 agree on; choose a deterministic scheme without `order.by_clocks`"
             ),
         )?;
         refuse(

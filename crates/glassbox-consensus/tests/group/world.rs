@@ -108,7 +108,7 @@ pub struct World {
     machines: Vec<Machine>,
     /// Links that are cut, one way.
     cut: BTreeSet<(u64, u64)>,
-    /// What was decided at each place, by whichever member was first.
+    /// The decision at each place, by whichever member was first.
     agreed: BTreeMap<u64, u64>,
     /// Numbers that a member has seen decided: they must never be lost.
     pub proposed: u64,

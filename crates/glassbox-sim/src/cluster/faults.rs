@@ -306,6 +306,25 @@ impl<W: Workload> World<W> {
         self.configure(|configuration| Ok(configuration.with_scheme(scheme)));
     }
 
+    /// Under an agreement, a member tells all clients of a new configuration, as it does on their connections.
+    pub(super) fn tell_clients(&mut self, from: Address, at_ns: u64) {
+        let Some(node) = self.nodes.get_mut(&from) else { return };
+        let Machine::Member(member) = &node.machine else { return };
+        if self.settings.order.agreement.is_none() || node.told == member.epoch() {
+            return;
+        }
+        node.told = member.epoch();
+        let configuration = member.configuration().clone();
+        if configuration.epoch > self.configuration.epoch {
+            self.configuration = configuration.clone();
+        }
+        for number in 0..self.settings.clients {
+            let message = Message::Configure(Box::new(configuration.clone()));
+            let packet = Packet { epoch: configuration.epoch, message };
+            self.send(from, Address::Client(number), at_ns, Some(packet));
+        }
+    }
+
     /// Decides the next configuration and sends it to all members.
     pub(super) fn configure(&mut self, next: impl FnOnce(&Configuration) -> Result<Configuration, String>) {
         self.configuration = next(&self.configuration).expect("only what can be asked for is");

@@ -208,25 +208,6 @@ impl<W: Workload> World<W> {
         at_ns
     }
 
-    /// Under an agreement, a member tells all clients of a new configuration, as it does on their connections.
-    fn tell_clients(&mut self, from: Address, at_ns: u64) {
-        let Some(node) = self.nodes.get_mut(&from) else { return };
-        let Machine::Member(member) = &node.machine else { return };
-        if self.settings.order.agreement.is_none() || node.told == member.epoch() {
-            return;
-        }
-        node.told = member.epoch();
-        let configuration = member.configuration().clone();
-        if configuration.epoch > self.configuration.epoch {
-            self.configuration = configuration.clone();
-        }
-        for number in 0..self.settings.clients {
-            let message = Message::Configure(Box::new(configuration.clone()));
-            let packet = Packet { epoch: configuration.epoch, message };
-            self.send(from, Address::Client(number), at_ns, Some(packet));
-        }
-    }
-
     pub(super) fn send(&mut self, from: Address, to: Address, at_ns: u64, packet: Option<Packet>) {
         if self.broken.contains(&(from, to)) {
             return;

@@ -1,5 +1,6 @@
 //! Simulated clusters: every scheme, random loads and links, and the properties that always hold.
 
+mod agreement;
 mod contention;
 mod dependent;
 mod deterministic;

@@ -26,11 +26,12 @@ const ROOMS: [&str; 15] = [
 ];
 
 /// Each crate with the crates of the workspace that it may depend on. Tests may use more.
-const CRATES: [(&str, &[&str]); 8] = [
+const CRATES: [(&str, &[&str]); 9] = [
     ("glassbox-derive", &[]),
     ("glassbox", &["glassbox-derive"]),
     ("glassbox-workloads", &["glassbox"]),
-    ("glassbox-cluster", &["glassbox"]),
+    ("glassbox-consensus", &[]),
+    ("glassbox-cluster", &["glassbox", "glassbox-consensus"]),
     ("glassbox-sim", &["glassbox", "glassbox-workloads", "glassbox-cluster"]),
     ("glassbox-ladder", &["glassbox", "glassbox-workloads"]),
     ("glassbox-lab", &["glassbox", "glassbox-workloads", "glassbox-sim", "glassbox-ladder", "glassbox-cluster"]),

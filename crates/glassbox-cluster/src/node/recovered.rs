@@ -1,0 +1,58 @@
+//! What a journal has of a party that was restarted.
+
+use glassbox::research::shard::Shard;
+
+use crate::deterministic::hot_backup::HotBackup;
+use crate::participant::backup::Backup;
+use crate::protocol::configuration::Configuration;
+use crate::protocol::entry::AgreedRecord;
+use crate::protocol::input::Exchange;
+use crate::protocol::message::Message;
+use crate::protocol::outbox::Outbox;
+
+/// The state of a party, as its journal has it.
+#[derive(Debug)]
+pub(crate) enum RecoveredState {
+    Backup(Box<Backup>),
+    /// The rows of an executor, the epoch after which they were so, and what it had sent to which partition.
+    Executor(Box<Shard>, u64, Vec<(u8, Exchange)>),
+    /// The log of a sequencer or hot backup.
+    Sequencer(Box<HotBackup>),
+    /// The records of a member of the group that agrees on the log, and the number of the last one.
+    Agreed(Vec<AgreedRecord>, u64),
+}
+
+/// The result of a replay.
+#[derive(Debug)]
+pub struct RecoveredReplica {
+    /// The last configuration in the journal.
+    pub configuration: Configuration,
+    /// The epoch since which the replica had its role when the base was written.
+    pub since: u64,
+    pub(crate) state: RecoveredState,
+}
+
+/// A restarted replica that waits for its place.
+#[derive(Debug)]
+pub struct Returned {
+    pub(crate) recovered: RecoveredReplica,
+    /// Tells its lives apart.
+    pub(crate) life: u64,
+    /// When it asks again, in microseconds.
+    pub(crate) ask_at_us: u64,
+}
+
+impl Returned {
+    /// How often it asks for its place.
+    const ASK_EVERY_US: u64 = 50_000;
+
+    /// Asks for its place, if it is time.
+    pub(crate) fn ask(&mut self, configuration: &Configuration, now_us: u64, out: &mut Outbox) {
+        if now_us < self.ask_at_us {
+            return;
+        }
+        self.ask_at_us = now_us + Self::ASK_EVERY_US;
+        let group = configuration.sequencer.iter().flat_map(|it| it.backups().into_iter().chain([it.primary]));
+        group.for_each(|member| out.send(member, Message::Returned { life: self.life }));
+    }
+}
