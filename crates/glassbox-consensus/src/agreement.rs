@@ -106,8 +106,8 @@ impl Agreement {
             election_timeout_min: election_ms,
             election_timeout_max: 2 * election_ms,
             enable_pre_vote: Some(true),
-            // A leader sends entries before its own disk has them. Restarted without them in the same term, it would give
-            // their places to others.
+            // A leader sends entries before its own disk has them. Restarted without them in the same term, it would
+            // give their places to others.
             enable_leader_restore: Some(false),
             snapshot_policy: SnapshotPolicy::Never,
             // The driver says what is purged, when its base is durable.

@@ -67,7 +67,7 @@ pub struct Write {
 pub enum Decided {
     /// Something that a member has proposed, and its place in the log. Places grow, with gaps.
     Data(u64, Arc<[u8]>),
-    /// A state that some member gave to [`Agreement::begin_base`]: it stands for everything before, which is not
+    /// A state that some member gave to [`Agreement::begin_base`](crate::Agreement::begin_base): it stands for everything before, which is not
     /// decided again.
     State(Arc<[u8]>),
 }
@@ -77,7 +77,7 @@ pub enum Decided {
 pub struct Output {
     /// Messages to send, with their receivers. They may be lost, delayed or sent twice.
     pub messages: Vec<(u64, Vec<u8>)>,
-    /// Records to write. When they are durable, [`Agreement::forced`] is called.
+    /// Records to write. When they are durable, [`Agreement::forced`](crate::Agreement::forced) is called.
     pub writes: Vec<Write>,
     /// Decisions.
     pub decided: Vec<Decided>,

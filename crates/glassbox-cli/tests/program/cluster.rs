@@ -27,8 +27,7 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
         let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "0.5", "--clients", "4"];
         let cluster = ["cluster", "--scheme", scheme, "--coordinators", coordinators, "--incidents", "2"];
         let ran = run_well(&[&cluster[..], &tpcc].concat());
-        for words in ["orders: ", "payments: ", "none is lost", "all 13 conditions hold", "after a backup took over"]
-        {
+        for words in ["orders: ", "payments: ", "none is lost", "all 13 conditions hold", "after a backup took over"] {
             assert!(ran.out.contains(words), "no `{words}` under {scheme} in {}", ran.out);
         }
     }

@@ -56,3 +56,28 @@ impl Returned {
         group.for_each(|member| out.send(member, Message::Returned { life: self.life }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::configuration::{AgreementSettings, SchedulerKind, SchemeKind};
+    use crate::protocol::outbox::Action;
+
+    #[test]
+    fn a_returned_replica_asks_the_whole_group_now_and_then() {
+        let scheme = SchemeKind::Deterministic(SchedulerKind::Vll);
+        let configuration = Configuration::first(1, 1, scheme).with_coordinators(3);
+        let configuration = configuration.with_agreement(AgreementSettings::default());
+        let state = RecoveredState::Agreed(Vec::new(), 0);
+        let recovered = RecoveredReplica { configuration: configuration.clone(), since: 1, state };
+        let mut returned = Returned { recovered, life: 7, ask_at_us: 0 };
+        let mut asked = |now_us| {
+            let mut out = Outbox::default();
+            returned.ask(&configuration, now_us, &mut out);
+            let is_it = |action: &Action| matches!(action, Action::Send(_, Message::Returned { life: 7 }));
+            assert!(out.actions.iter().all(is_it));
+            out.actions.len()
+        };
+        assert_eq!([asked(5), asked(6), asked(60_000)], [3, 0, 3]);
+    }
+}

@@ -119,6 +119,11 @@ impl<W> Settings<W> {
         (0..self.coordinators).map(Address::Coordinator).chain(replicas).collect()
     }
 
+    /// Whether members always have something to do later.
+    pub(super) const fn always_tick(&self) -> bool {
+        self.order.by_clocks || self.order.agreement.is_some()
+    }
+
     /// The initial configuration.
     pub(super) fn configuration(&self) -> Configuration {
         let first = Configuration::first(self.partitions, self.replicas, self.scheme);

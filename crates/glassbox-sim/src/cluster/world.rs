@@ -299,8 +299,7 @@ impl<W: Workload> World<W> {
         }
         let patience = 10_000_000;
         // Sequencers that order by their clocks go on while a client waits.
-        let always_ticks = self.settings.order.by_clocks || self.settings.order.agreement.is_some();
-        let until_ns = if always_ticks { self.now_ns + MAX_REST_NS } else { u64::MAX };
+        let until_ns = if self.settings.always_tick() { self.now_ns + MAX_REST_NS } else { u64::MAX };
         for _ in 0..patience {
             if !self.step() || self.now_ns > until_ns {
                 break;
@@ -486,11 +485,8 @@ impl<W: Workload> World<W> {
 
     /// A sequencer that orders by its clock always has something to do: it rests once nothing else is under way.
     fn go_on_ticking(&mut self, at: Address) {
-        let always_ticks = self.settings.order.by_clocks || self.settings.order.agreement.is_some();
-        if self.nodes.get(&at).is_some_and(|node| node.tick_us.is_some()) && self.settings.order.agreement.is_some() {
-            return;
-        }
-        if !always_ticks || self.is_under_way() {
+        let is_scheduled = self.nodes.get(&at).is_some_and(|node| node.tick_us.is_some());
+        if !self.settings.always_tick() || !is_scheduled && self.is_under_way() {
             self.schedule_tick(at);
         }
     }
