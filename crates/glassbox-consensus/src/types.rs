@@ -67,8 +67,8 @@ pub struct Write {
 pub enum Decided {
     /// Something that a member has proposed, and its place in the log. Places grow, with gaps.
     Data(u64, Arc<[u8]>),
-    /// A state that some member gave to [`Agreement::begin_base`](crate::Agreement::begin_base): it stands for everything before, which is not
-    /// decided again.
+    /// A state that some member gave to [`Agreement::begin_base`](crate::Agreement::begin_base): it stands for
+    /// everything before, which is not decided again.
     State(Arc<[u8]>),
 }
 
