@@ -15,14 +15,11 @@ use serde::{Deserialize, Serialize};
 use crate::rpc::{Arriving, Message, Peers, Request, Response, answer};
 use crate::shared::Shared;
 use crate::store::{Decisions, LogStore};
-use crate::stored::{State, Stored};
+use crate::stored::{Change, State, Stored};
 use crate::types::{Data, Types};
 use crate::{Leadership, Output};
 
-/// Entries before a base that stay in the log for members that are a little behind.
-const KEPT_ENTRIES: u64 = 1_000;
-
-/// The times of a group.
+/// The times of a group, and how much of the log it keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// The interval of a leader's heartbeats, in milliseconds; 30 by default.
@@ -30,18 +27,38 @@ pub struct Settings {
     /// The least silence of the leader, in milliseconds, after which a member wants to be elected; 150 by default. Each
     /// draws its own time between this one and twice as much.
     pub election_ms: u32,
+    /// Entries before a base that stay in the log for members that are a little behind, if they are not too large;
+    /// 1,000 by default.
+    pub kept_entries: u32,
+}
+
+impl Settings {
+    /// Refuses times that make no sense.
+    ///
+    /// # Errors
+    /// The problem.
+    pub fn check(&self) -> Result<(), String> {
+        let Self { heartbeat_ms, election_ms, .. } = *self;
+        if heartbeat_ms == 0 || election_ms / 2 < heartbeat_ms || election_ms > 60_000 {
+            return Err(format!(
+                "`heartbeat_ms` is {heartbeat_ms} and `election_ms` is {election_ms}: give at least 1, and at least \
+                 twice as much, up to 60000"
+            ));
+        }
+        Ok(())
+    }
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { heartbeat_ms: 30, election_ms: 150 }
+        Self { heartbeat_ms: 30, election_ms: 150, kept_entries: 1_000 }
     }
 }
 
 /// A member.
 pub struct Agreement {
     me: u64,
-    poll_every: Duration,
+    settings: Settings,
     runtime: SimRuntime,
     /// The origin of the library's clock.
     started: SimInstant,
@@ -74,28 +91,40 @@ impl std::fmt::Debug for Agreement {
 impl Agreement {
     /// A member with the records that it wrote before, or without any. It first decides the state of its base, if it
     /// has one. `seed`: of the random times; different members have different ones.
+    /// `life`: greater than in earlier lives of the member, if it wrote anything in them.
     ///
     /// # Errors
-    /// When the records are damaged.
+    /// When the records are damaged, or the settings make no sense.
     pub fn new<'a>(
         me: u64,
         settings: Settings,
         seed: u64,
+        life: u64,
         records: impl IntoIterator<Item = &'a [u8]>,
     ) -> Result<Self, String> {
         let mut runtime = SimRuntime::with_seed(seed);
         let shared = Shared::default();
-        shared.lock().stored = Stored::restore(records)?;
-        let (log, decisions, peers) = (LogStore(shared.clone()), Decisions(shared.clone()), Peers(shared.clone()));
+        settings.check()?;
+        {
+            let mut inner = shared.lock();
+            inner.stored = Stored::restore(records)?;
+            // A response to an earlier life must not pass for one to this life.
+            inner.requested = life << 24;
+        }
+        let patience = Duration::from_millis(10 * u64::from(settings.heartbeat_ms));
+        let (log, decisions, peers) =
+            (LogStore(shared.clone()), Decisions(shared.clone()), Peers(shared.clone(), patience));
         let config = Self::config(settings)?;
         let (raft, started) = runtime.block_on(async {
             let raft = Raft::new(me, config, peers, log, decisions).await;
+            if let Ok(raft) = &raft {
+                watch_over(raft, &shared);
+            }
             (raft, SimInstant::now())
         });
         let raft = raft.map_err(|error| format!("Raft cannot start: {error}"))?;
         let (arriving, proposals, commands) = (Arc::default(), Vec::new(), Vec::new());
-        let poll_every = Duration::from_millis(settings.heartbeat_ms.into()) / 6;
-        Ok(Self { me, poll_every, runtime, started, raft, shared, arriving, proposals, commands })
+        Ok(Self { me, settings, runtime, started, raft, shared, arriving, proposals, commands })
     }
 
     fn config(settings: Settings) -> Result<Arc<Config>, String> {
@@ -144,7 +173,9 @@ impl Agreement {
         match postcard::from_bytes(message) {
             Ok(Message::Request(number, request)) => inner.asked.push_back((from, number, request)),
             Ok(Message::Response(number, response)) => {
-                if let Some(waiting) = inner.requests.remove(&number) {
+                if inner.requests.get(&number).is_some_and(|(to, _)| *to == from)
+                    && let Some((_, waiting)) = inner.requests.remove(&number)
+                {
                     // The task may be gone.
                     let _ = waiting.send(response);
                 }
@@ -178,31 +209,35 @@ impl Agreement {
 
     /// The records that restore the member as it is.
     pub fn records(&self) -> Vec<Vec<u8>> {
-        let changes = self.shared.lock().stored.changes();
-        changes.iter().map(|change| postcard::to_allocvec(change).expect("changes can be written")).collect()
+        encoded(&self.shared.lock().stored.changes(None))
     }
 
     /// Begins a base: `state` stands for everything that was decided so far, all of which the driver has taken. The
-    /// records that restore the member, if they replace those before.
-    pub fn begin_base(&mut self, state: Arc<[u8]>) -> Vec<Vec<u8>> {
+    /// records that restore the member, if they replace those before. `None`: not now, because a newer state of another
+    /// member is on its way to the disk.
+    pub fn begin_base(&mut self, state: Arc<[u8]>) -> Option<Vec<Vec<u8>>> {
         let mut inner = self.shared.lock();
+        if inner.stored.state.as_ref().is_some_and(|state| state.last > inner.applied) {
+            return None;
+        }
         inner.stored.state = Some(State { last: inner.applied, members: inner.members.clone(), data: state });
         drop(inner);
         // The library takes it when it has time: it may be waiting for the disk.
         self.commands.push(Command::TakeState);
-        self.records()
+        let inner = self.shared.lock();
+        Some(encoded(&inner.stored.changes(inner.stored.kept_after(self.settings.kept_entries))))
     }
 
     /// The base is durable: the log before it is not needed any more.
     pub fn base_is_durable(&mut self) {
-        let last = self.shared.lock().stored.state.as_ref().and_then(|state| state.last);
-        let upto = last.and_then(|last| last.index.checked_sub(KEPT_ENTRIES));
-        self.commands.extend(upto.map(Command::Purge));
+        let upto = self.shared.lock().stored.kept_after(self.settings.kept_entries);
+        self.commands.extend(upto.map(|upto| Command::Purge(upto.index)));
     }
 
     /// Why it has stopped.
     pub fn failed(&self) -> Option<String> {
-        self.raft.metrics().borrow_watched().running_state.as_ref().err().map(ToString::to_string)
+        let reported = self.raft.metrics().borrow_watched().running_state.as_ref().err().map(ToString::to_string);
+        reported.or_else(|| self.shared.lock().is_gone.then(|| "Raft has stopped".to_owned()))
     }
 
     /// Who leads.
@@ -219,7 +254,7 @@ impl Agreement {
 
     /// When the driver has to poll again, at the latest, after it has polled.
     pub fn poll_every(&self) -> Duration {
-        self.poll_every
+        Duration::from_millis(self.settings.heartbeat_ms.into()) / 6
     }
 
     /// Does everything that is due at a time, which never goes back. `now`: since the member was made.
@@ -246,6 +281,19 @@ impl Agreement {
         out.writes.append(&mut inner.writes);
         out.decided.append(&mut inner.decided);
     }
+}
+
+/// Notes when the library's task ends, also by a panic.
+fn watch_over(raft: &Raft<Types, Decisions>, shared: &Shared) {
+    let (mut metrics, shared) = (raft.server_metrics(), shared.clone());
+    SimRuntime::spawn(async move {
+        while metrics.changed().await.is_ok() {}
+        shared.lock().is_gone = true;
+    });
+}
+
+fn encoded(changes: &[Change]) -> Vec<Vec<u8>> {
+    changes.iter().map(|change| postcard::to_allocvec(change).expect("changes can be written")).collect()
 }
 
 /// Lets all tasks run until each waits for something.

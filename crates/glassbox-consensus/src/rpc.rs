@@ -129,6 +129,8 @@ pub(crate) async fn answer(
 pub(crate) struct Peer {
     shared: Shared,
     to: u64,
+    /// How long it waits for a response that waits for the disk of the other member.
+    patience: Duration,
 }
 
 /// A request that waits for its response; forgotten when no task waits any more.
@@ -150,7 +152,7 @@ impl Peer {
             let mut inner = self.shared.lock();
             inner.requested += 1;
             let number = inner.requested;
-            inner.requests.insert(number, sender);
+            inner.requests.insert(number, (self.to, sender));
             inner.messages.push((self.to, Message::Request(number, request).bytes()));
             number
         };
@@ -175,7 +177,7 @@ impl RaftNetworkV2<Types> for Peer {
         request: AppendEntriesRequest<Types>,
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<Types>, RPCError<Types>> {
-        match self.ask(Request::Append(request), option.hard_ttl()).await? {
+        match self.ask(Request::Append(request), option.hard_ttl().max(self.patience)).await? {
             Response::Append(response) => Ok(response),
             other => unexpected(other),
         }
@@ -222,7 +224,8 @@ impl RaftNetworkV2<Types> for Peer {
         option: RPCOption,
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
         let (last, members) = (state.meta.last_log_id, state.meta.last_membership);
-        let within = option.hard_ttl();
+        // A state of any size has to get to the disk.
+        let within = option.hard_ttl().max(100 * self.patience);
         let mut offset = 0;
         for piece in state.snapshot.chunks(PIECE_BYTES) {
             self.ask(Request::Piece { last, offset, bytes: piece.to_vec() }, within).await?;
@@ -236,12 +239,12 @@ impl RaftNetworkV2<Types> for Peer {
 }
 
 /// Makes the connections to members.
-pub(crate) struct Peers(pub(crate) Shared);
+pub(crate) struct Peers(pub(crate) Shared, pub(crate) Duration);
 
 impl RaftNetworkFactory<Types> for Peers {
     type Network = Peer;
 
     async fn new_client(&mut self, to: u64, _: &()) -> Peer {
-        Peer { shared: self.0.clone(), to }
+        Peer { shared: self.0.clone(), to, patience: self.1 }
     }
 }

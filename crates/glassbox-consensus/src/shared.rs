@@ -31,8 +31,8 @@ pub(crate) struct Inner {
     pub(crate) messages: Vec<(u64, Vec<u8>)>,
     /// The number of the last request.
     pub(crate) requested: u64,
-    /// Requests that wait for their responses.
-    pub(crate) requests: BTreeMap<u64, oneshot::Sender<Response>>,
+    /// Requests that wait for their responses, with the members that they were sent to.
+    pub(crate) requests: BTreeMap<u64, (u64, oneshot::Sender<Response>)>,
     /// Requests of other members that no task answers yet.
     pub(crate) asked: VecDeque<(u64, u64, Request)>,
     /// Decisions that the driver has not taken yet.
@@ -43,6 +43,8 @@ pub(crate) struct Inner {
     pub(crate) members: StoredMembership,
     /// Proposals that were refused, or whose fate is not known.
     pub(crate) lost: u64,
+    /// The library's task has ended.
+    pub(crate) is_gone: bool,
     #[cfg(test)]
     pub(crate) disk: Option<TestDisk>,
 }

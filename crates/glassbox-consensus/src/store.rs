@@ -15,8 +15,15 @@ use crate::shared::{Shared, Waiter};
 use crate::stored::{Change, State};
 use crate::types::{Entry, LogId, Snapshot, SnapshotMeta, StoredMembership, Types, Vote};
 
-/// Bytes of proposals in one request, if it has several.
+/// Bytes of proposals in one request or record, if it has several.
 const REQUEST_BYTES: usize = 1 << 20;
+
+fn bytes_of(entry: &Entry) -> usize {
+    match &entry.payload {
+        EntryPayload::Normal(data) => data.0.len(),
+        _ => 0,
+    }
+}
 
 /// The log of a member.
 #[derive(Clone)]
@@ -35,9 +42,7 @@ impl RaftLogReader<Types> for LogStore {
         let mut entries = self.0.lock().stored.entries(&(start..end));
         let (mut bytes, first) = (0, entries.first().map(RaftEntry::index));
         let mut fits = |entry: &Entry| {
-            if let EntryPayload::Normal(data) = &entry.payload {
-                bytes += data.0.len();
-            }
+            bytes += bytes_of(entry);
             bytes <= REQUEST_BYTES || Some(entry.index()) == first
         };
         let fitting = entries.iter().take_while(|entry| fits(entry)).count();
@@ -72,7 +77,17 @@ impl RaftLogStorage<Types> for LogStore {
         I::IntoIter: OptionalSend,
     {
         let mut inner = self.0.lock();
-        inner.write(Change::Append(entries.into_iter().collect()))?;
+        let (mut piece, mut bytes) = (Vec::new(), 0);
+        for entry in entries {
+            let size = bytes_of(&entry);
+            if bytes + size > REQUEST_BYTES && !piece.is_empty() {
+                inner.write(Change::Append(std::mem::take(&mut piece)))?;
+                bytes = 0;
+            }
+            bytes += size;
+            piece.push(entry);
+        }
+        inner.write(Change::Append(piece))?;
         inner.when_forced(Waiter::Append(flushed));
         Ok(())
     }

@@ -7,13 +7,15 @@ use std::collections::VecDeque;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use openraft::entry::RaftEntry;
+use openraft::entry::{EntryPayload, RaftEntry};
 use serde::{Deserialize, Serialize};
 
 use crate::types::{Entry, LogId, Snapshot, SnapshotMeta, StoredMembership, Vote};
 
 /// Bytes of a state in one record.
 const PIECE_BYTES: usize = 256 << 10;
+/// Bytes of entries before a base that stay in the log.
+const KEPT_BYTES: usize = 16 << 20;
 
 /// A change of the persistent state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -149,11 +151,30 @@ impl Stored {
         self.entries.range(at(from)..at(to).max(at(from))).cloned().collect()
     }
 
-    /// The changes that restore it.
-    pub(crate) fn changes(&self) -> Vec<Change> {
-        let state = self.state.iter().flat_map(State::changes);
-        let rest = self.purged.map(Change::Purge).into_iter().chain(self.vote.map(Change::Vote));
-        let entries = self.entries.iter().map(|entry| Change::Append(vec![entry.clone()]));
+    /// The entry after which the log is kept, if the state that stands for it is durable: not more than so many entries
+    /// before the state, for members that are a little behind, and not too many bytes.
+    pub(crate) fn kept_after(&self, entries: u32) -> Option<LogId> {
+        let last = self.state.as_ref()?.last?;
+        let (mut left, mut bytes) = (entries, 0);
+        let before = self.entries.iter().rev().skip_while(|entry| entry.index() > last.index);
+        let is_kept = |entry: &&Entry| {
+            if let EntryPayload::Normal(data) = &entry.payload {
+                bytes += data.0.len();
+            }
+            let is_kept = left > 0 && bytes <= KEPT_BYTES;
+            left = left.saturating_sub(1);
+            is_kept
+        };
+        let mut rest = before.skip_while(is_kept);
+        rest.next().map(RaftEntry::log_id).or(self.purged)
+    }
+
+    /// The changes that restore it, but for entries up to this one.
+    pub(crate) fn changes(&self, after: Option<LogId>) -> Vec<Change> {
+        let (state, purged) = (self.state.iter().flat_map(State::changes), after.max(self.purged));
+        let rest = purged.map(Change::Purge).into_iter().chain(self.vote.map(Change::Vote));
+        let is_kept = |entry: &&Entry| Some(entry.log_id()) > purged;
+        let entries = self.entries.iter().filter(is_kept).map(|entry| Change::Append(vec![entry.clone()]));
         state.chain(rest).chain(entries).collect()
     }
 }

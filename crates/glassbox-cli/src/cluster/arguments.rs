@@ -278,9 +278,14 @@ impl Arguments {
         self.replicas.unwrap_or(if self.is_deterministic() { 1 } else { 2 })
     }
 
+    /// Whether a majority decides the log.
+    pub const fn is_agreed(&self) -> bool {
+        matches!(self.log, InputLogOption::Raft)
+    }
+
     /// Coordinators.
     pub fn coordinators(&self) -> u8 {
-        self.coordinators.unwrap_or(if matches!(self.log, InputLogOption::Raft) { 3 } else { 1 })
+        self.coordinators.unwrap_or(if self.is_agreed() { 3 } else { 1 })
     }
 
     /// Whether partitions, or the sequencer, have backups.
@@ -300,6 +305,7 @@ impl Arguments {
         let asked = Config { cluster: found.cluster, scheme: found.scheme, nodes: found.nodes.clone(), ..wanted };
         // These may be others than before.
         let OrderSettings { by_clocks, agreement, .. } = self.order();
+        let agreement = agreement.map(|times| found.order.agreement.unwrap_or(times));
         let order = OrderSettings { by_clocks, agreement, ..found.order };
         let asked = Config { round_trip_us: found.round_trip_us, order, ..asked };
         ensure!(
@@ -308,12 +314,13 @@ impl Arguments {
             file.display(),
             found.differences(&asked).join(", ")
         );
-        Ok(Some(Config { round_trip_us: self.rtt_us, order: self.order(), ..found }))
+        let order = OrderSettings { agreement, ..self.order() };
+        Ok(Some(Config { round_trip_us: self.rtt_us, order, ..found }))
     }
 
     fn order(&self) -> OrderSettings {
         let &Self { epoch_us, max_lag_us, by_clocks, .. } = self;
-        let agreement = matches!(self.log, InputLogOption::Raft).then(AgreementSettings::default);
+        let agreement = self.is_agreed().then(AgreementSettings::default);
         OrderSettings { epoch_us, max_lag_us, by_clocks, agreement, ..OrderSettings::new() }
     }
 

@@ -140,6 +140,13 @@ impl Incidents<'_> {
     /// Reports processes that have ended by themselves, and the commands that replace them.
     pub fn report_ended(&mut self) -> anyhow::Result<()> {
         for address in self.children.find_ended()? {
+            if self.config.order.agreement.is_some() {
+                eprintln!(
+                    "{}; start its `glassbox node` again with its directory: it goes on by itself",
+                    self.children.obituary(address)
+                );
+                continue;
+            }
             let Some(file) = self.file else {
                 eprintln!(
                     "{}; what needs it waits: interrupt, and run with --save FILE or --dir DIR for commands that \
@@ -241,7 +248,7 @@ impl Incidents<'_> {
             let standing = self.decide(|operator| Ok(operator.standings().remove(&replica)))?;
             match standing {
                 Some(Ok(Standing::Backup(_) | Standing::Primary(_))) => return Ok(()),
-                Some(Ok(Standing::Joining(_)) | Err(_)) | None if began.elapsed() < PATIENCE => {
+                Some(Ok(Standing::Joining(_) | Standing::Idle(_)) | Err(_)) | None if began.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 other => bail!("{replica} did not become a backup: {other:?}"),

@@ -48,6 +48,10 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
         "--incidents needs backups or journals: give at least {}, or --dir",
         if arguments.is_deterministic() { "--coordinators 2" } else { "--replicas 2" }
     );
+    ensure!(
+        !arguments.is_agreed() || arguments.dir.is_some(),
+        "--log raft needs --dir: what a member has voted must outlive its process"
+    );
     let mut out = report_to(workload.json());
     let (until, file) = (Instant::now() + PATIENCE, arguments.file());
     let (mut children, config, is_resumed) = start(arguments, workload, file.as_deref())?;

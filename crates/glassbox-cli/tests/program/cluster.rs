@@ -284,7 +284,8 @@ fn a_cluster_with_an_agreed_log_goes_on_by_itself() {
     assert!(ran.status == Some(0) && ran.out.contains("all 13 conditions hold"), "{}{}", ran.out, ran.err);
     // Without journals, what was in memory is lost with a process; and some settings do not fit.
     for (words, why) in [
-        (&["--scheme", "speculation", "--log", "raft"][..], "nothing to agree on"),
+        (&["--scheme", "vll", "--log", "raft"][..], "needs --dir"),
+        (&["--scheme", "speculation", "--log", "raft", "--dir", "nowhere"], "nothing to agree on"),
         (&["--scheme", "vll", "--log", "raft", "--by-clocks"], "cannot be used with"),
     ] {
         let ran = run(&[&["cluster"], words, &["micro", "--seconds", "0.1"]].concat());

@@ -6,6 +6,7 @@ mod cluster;
 mod common;
 mod explain;
 mod files;
+mod hosts;
 mod lab;
 mod looking_glass;
 mod low_overhead;

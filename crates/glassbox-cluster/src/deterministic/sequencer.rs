@@ -30,6 +30,8 @@ const MAX_LOGGED: usize = 1 << 19;
 const INPUTS_AT_ONCE: usize = 4_096;
 /// Keys of a call that are in the log; a call with more locks its partitions whole.
 const MAX_KEYS: usize = 16_384;
+/// Bytes of the arguments of a call: with its epoch it is one frame, and one record.
+const MAX_CALL_BYTES: usize = 8 << 20;
 /// The maximum number of inputs of an epoch.
 const MAX_INPUTS: usize = 4_096;
 /// Bytes of arguments and keys after which an epoch takes no further input: it is one record of the journal, and one
@@ -227,6 +229,11 @@ impl Sequencer {
         let all = PartitionSet::all(self.followers.len());
         if participants.is_empty() || !participants.difference(all).is_empty() {
             let problem = format!("unknown partitions: {participants:?} of {all:?}");
+            let outcome = Outcome::Failed(Failure::protocol(problem));
+            return out.send(client, Message::Answer { id, outcome });
+        }
+        if call.arguments.bytes().len() > MAX_CALL_BYTES {
+            let problem = format!("a call of {} bytes: at most {MAX_CALL_BYTES}", call.arguments.bytes().len());
             let outcome = Outcome::Failed(Failure::protocol(problem));
             return out.send(client, Message::Answer { id, outcome });
         }

@@ -54,8 +54,8 @@ struct AgreedState {
 /// What a decision means for the member.
 #[derive(Debug)]
 pub(crate) enum Effect {
-    /// This configuration is in force.
-    Configured(Box<Configuration>),
+    /// This configuration is in force; if it gives a replica its place again, which one, and in which life.
+    Configured(Box<Configuration>, Option<(Address, u64)>),
     /// The sequencer's stream is decided up to this position, which the sequencer since this configuration proposed.
     Held { since: u64, position: u64 },
 }
@@ -86,20 +86,20 @@ impl Agreed {
         Ok(Self { configuration, lives, log })
     }
 
-    fn configured(&self) -> Option<Effect> {
-        Some(Effect::Configured(Box::new(self.configuration.clone())))
+    fn configured(&self, placed: Option<(Address, u64)>) -> Option<Effect> {
+        Some(Effect::Configured(Box::new(self.configuration.clone()), placed))
     }
 
     fn apply(&mut self, proposal: Proposal) -> Result<Option<Effect>, String> {
         match proposal {
             Proposal::Lead(member) if member.group() == Some(Group::Sequencer) => {
                 self.configuration = self.configuration.led_by(member);
-                Ok(self.configured())
+                Ok(self.configured(None))
             }
             Proposal::Return(replica, life) if self.lives.get(&replica) != Some(&life) => {
                 self.lives.insert(replica, life);
                 self.configuration = self.configuration.resume(&[replica], &[], &[]);
-                Ok(self.configured())
+                Ok(self.configured(Some((replica, life))))
             }
             Proposal::Entry { since, position, entry } if since == self.since() && position == self.log.held + 1 => {
                 self.log.append(position, entry)?;
@@ -122,13 +122,16 @@ pub(crate) struct AgreedLog {
     is_due: bool,
     agreed: Agreed,
     decided: std::collections::VecDeque<Decided>,
-    /// The term in which it asked last to be the sequencer, and the number of proposals that were lost by then.
-    asked: Option<(u64, u64)>,
+    /// The term in which it asked last to be the sequencer, and the number of proposals that were lost by then; and
+    /// when it was.
+    asked: Option<((u64, u64), u64)>,
     /// Replicas that wait for a place, with their lives.
     returned: BTreeMap<Address, u64>,
     has_journal: bool,
     /// The number of the last record of earlier lives: those of this one count on.
     recorded: u64,
+    /// The number of the last record.
+    written: u64,
     /// Whether its decisions are being carried out.
     pub(crate) is_busy: bool,
     broken: Option<String>,
@@ -155,18 +158,23 @@ impl AgreedLog {
         }
         let first = first
             .ok_or_else(|| format!("the journal of {me} has not the configuration that the cluster began with"))?;
-        Ok(Self { has_journal: true, recorded: last, ..Self::new(me, first, &of_raft)? })
+        Ok(Self { has_journal: true, ..Self::new(me, first, (&of_raft, last))? })
     }
 
     /// The agreed log of a member of this cluster, with records of the agreement, or from the beginning.
     ///
     /// # Errors
     /// When a record is damaged, or the configuration has no such group.
-    pub(crate) fn new(me: Address, first: Configuration, records: &[Vec<u8>]) -> Result<Self, String> {
+    pub(crate) fn new(
+        me: Address,
+        first: Configuration,
+        (records, recorded): (&[Vec<u8>], u64),
+    ) -> Result<Self, String> {
         let settings = first.agreement.ok_or("its configurations are the operator's")?;
         let Address::Coordinator(number) = me else { return Err(format!("{me} takes no part in the agreement")) };
-        let seed = (u64::from(number) + 1) << 32 | records.len() as u64;
-        let mut agreement = Agreement::new(number.into(), settings, seed, records.iter().map(Vec::as_slice))?;
+        let seed = (u64::from(number) + 1) << 32 | recorded;
+        let of_raft = records.iter().map(Vec::as_slice);
+        let mut agreement = Agreement::new(number.into(), settings, seed, recorded + 1, of_raft)?;
         if records.is_empty() {
             let replicas = first.sequencer.as_ref().ok_or("there is no group of the sequencer")?;
             let all = replicas.backups().into_iter().chain([replicas.primary]);
@@ -183,7 +191,8 @@ impl AgreedLog {
             asked: None,
             returned: BTreeMap::new(),
             has_journal: false,
-            recorded: 0,
+            recorded,
+            written: recorded,
             is_busy: false,
             broken: None,
         })
@@ -213,16 +222,17 @@ impl AgreedLog {
         if self.is_busy || !self.decided.is_empty() || self.times_us.is_none() {
             return;
         }
-        let records = self.agreement.begin_base(self.agreed.state());
-        self.is_due = true;
-        self.base(records, out);
+        if let Some(records) = self.agreement.begin_base(self.agreed.state()) {
+            self.is_due = true;
+            self.base(records, out);
+        }
     }
 
     fn base(&self, records: Vec<Vec<u8>>, out: &mut Outbox) {
         let first = AgreedRecord::First(Box::new(self.first.clone()));
         let records = records.into_iter().map(AgreedRecord::Raft);
         let remembered = [first].into_iter().chain(records).map(Entry::Agreed).collect();
-        let base = Base { held: 0, scheme: self.agreed.configuration.scheme, remembered };
+        let base = Base { held: self.written, scheme: self.agreed.configuration.scheme, remembered };
         out.actions.push(Action::Base(Box::new(base)));
     }
 
@@ -250,7 +260,8 @@ impl AgreedLog {
     pub(crate) fn returned(&mut self, replica: Address, life: u64, out: &mut Outbox) {
         if self.agreed.lives.get(&replica) == Some(&life) {
             // It has one, and did not receive the configuration.
-            return out.send(replica, Message::Configure(Box::new(self.agreed.configuration.clone())));
+            let configuration = Box::new(self.agreed.configuration.clone());
+            return out.send(replica, Message::Placed { life, configuration });
         }
         if self.agreement.leadership().is_ready && self.returned.insert(replica, life) != Some(life) {
             self.propose(&Proposal::Return(replica, life));
@@ -259,7 +270,11 @@ impl AgreedLog {
 
     /// When it is to be polled, in microseconds.
     pub(crate) fn next_tick_us(&self) -> u64 {
-        self.times_us.map_or(0, |(_, last)| last + self.agreement.poll_every().as_micros() as u64)
+        self.times_us.map_or(0, |(_, last)| last + self.poll_every_us())
+    }
+
+    fn poll_every_us(&self) -> u64 {
+        self.agreement.poll_every().as_micros() as u64
     }
 
     fn propose(&mut self, proposal: &Proposal) {
@@ -298,6 +313,7 @@ impl AgreedLog {
             output.writes.clear();
         }
         for write in output.writes {
+            self.written = self.recorded + write.number;
             let entry = Box::new(Entry::Agreed(AgreedRecord::Raft(write.record)));
             out.send(self.me, Message::Replicate { sequence: self.recorded + write.number, entry });
         }
@@ -305,10 +321,17 @@ impl AgreedLog {
             out.send(Address::Coordinator(to as u16), Message::Agreement(message));
         }
         self.decided.extend(output.decided);
+        if self.broken().is_some() {
+            return;
+        }
         let leadership = self.agreement.leadership();
         let asks = (leadership.term, self.agreement.lost());
-        if leadership.is_ready && self.asked != Some(asks) {
-            self.asked = Some(asks);
+        // A leader that is cut off is refused, and asks again later.
+        let may_ask = self.asked.is_none_or(|(asked, at_us)| {
+            asked != asks && (asked.0 != asks.0 || now_us >= at_us + self.poll_every_us())
+        });
+        if leadership.is_ready && may_ask {
+            self.asked = Some((asks, now_us));
             self.returned.clear();
             self.propose(&Proposal::Lead(self.me));
         }
@@ -316,7 +339,7 @@ impl AgreedLog {
 
     /// Whether it has to be polled now.
     pub(crate) fn is_due(&self) -> bool {
-        self.is_due
+        self.is_due && self.broken().is_none()
     }
 
     /// Applies the next decision that has an effect.
@@ -325,7 +348,7 @@ impl AgreedLog {
             let effect = match self.decided.pop_front()? {
                 Decided::State(state) => Agreed::of(&state).map(|agreed| {
                     self.agreed = agreed;
-                    self.agreed.configured()
+                    self.agreed.configured(None)
                 }),
                 Decided::Data(_, bytes) => match postcard::from_bytes(&bytes) {
                     Ok(proposal) => self.agreed.apply(proposal),

@@ -130,11 +130,7 @@ impl Member {
                 Role::Primary(Box::new(partition))
             }
             Role::Returned(returned) if now.primary == me => {
-                if now.since == was.since {
-                    Role::Returned(returned)
-                } else {
-                    Self::recovered_role(me, &self.configuration, returned.recovered, out)
-                }
+                Self::recovered_role(me, &self.configuration, returned.recovered, out)
             }
             role @ (Role::Backup(_) | Role::Joining { .. }) if follows => role,
             _ => Role::joining(me, &self.configuration, &self.make, out),

@@ -67,10 +67,11 @@ impl JournalReplay {
                 Ok(())
             }
             (Record::Configuration(configuration), state) => {
-                if let Some(state @ RecoveredState::Sequencer(_)) = state
+                if let Some(state) = state
+                    && let RecoveredState::Sequencer(log) = &*state
                     && configuration.agreement.is_some()
                 {
-                    *state = RecoveredState::Agreed(Vec::new(), 0);
+                    *state = RecoveredState::Agreed(Vec::new(), log.held);
                 }
                 self.configuration = Some(*configuration);
                 Ok(())

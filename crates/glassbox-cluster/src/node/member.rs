@@ -87,7 +87,7 @@ impl Member {
     pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
         let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
         if configuration.agreement.is_some() {
-            let agreed = AgreedLog::new(me, configuration.clone(), &[]).expect("no record is damaged");
+            let agreed = AgreedLog::new(me, configuration.clone(), (&[], 0)).expect("no record is damaged");
             return Self { agreed: Some(Box::new(agreed)), ..Self::new(me, configuration, make, Role::Follower) };
         }
         if configuration.scheme.is_deterministic() {
@@ -204,8 +204,17 @@ impl Member {
 
     /// Receives a message that is not of the agreement.
     fn admit(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
-        if let Message::Configure(configuration) = packet.message {
-            return self.configure(*configuration, now_us, out);
+        match packet.message {
+            // Its place may be that of an earlier life.
+            Message::Configure(_) if matches!(self.role, Role::Returned(_)) => return,
+            Message::Configure(configuration) => return self.configure(*configuration, now_us, out),
+            Message::Placed { life, configuration } => {
+                if matches!(&self.role, Role::Returned(returned) if returned.life == life) {
+                    self.configure(*configuration, now_us, out);
+                }
+                return;
+            }
+            _ => {}
         }
         if packet.epoch > self.configuration.epoch {
             // A well-behaved cluster never sends more than this.
@@ -402,13 +411,18 @@ impl Member {
 
     fn take_effect(&mut self, effect: Effect, now_us: u64, out: &mut Outbox) {
         match effect {
-            Effect::Configured(next) => {
+            Effect::Configured(next, placed) => {
                 let (is_new, next) = (next.epoch > self.configuration.epoch, *next);
                 self.configure(next, now_us, out);
                 if is_new && matches!(self.role, Role::Sequencer(_)) {
                     // The others of the group decide it themselves.
                     for replica in self.configuration.partitions.iter().map(|it| it.primary) {
-                        out.send(replica, Message::Configure(Box::new(self.configuration.clone())));
+                        let configuration = Box::new(self.configuration.clone());
+                        let message = match placed.filter(|(placed, _)| *placed == replica) {
+                            Some((_, life)) => Message::Placed { life, configuration },
+                            None => Message::Configure(configuration),
+                        };
+                        out.send(replica, message);
                     }
                 }
             }

@@ -66,6 +66,13 @@ pub enum Message {
         /// Tells its lives apart.
         life: u64,
     },
+    /// Member of the sequencer's group to restarted replica: your place.
+    Placed {
+        /// The life that has the place.
+        life: u64,
+        /// The configuration.
+        configuration: Box<Configuration>,
+    },
     /// Backup without rows to primary: send me the rows, and then the stream.
     Join {
         /// The epoch since which it is a backup.
@@ -260,6 +267,13 @@ pub struct Submission {
     pub version: u32,
     /// Under a deterministic scheme, the keys that it locks.
     pub keys: InputKeys,
+}
+
+impl Message {
+    /// Whether its sender repeats it, if it is lost.
+    pub(crate) fn may_be_lost(&self) -> bool {
+        matches!(self, Self::Agreement(_) | Self::Returned { .. })
+    }
 }
 
 /// One partition's part of one round of a transaction.

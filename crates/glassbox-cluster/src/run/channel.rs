@@ -139,6 +139,11 @@ impl Channel {
         (self.output, self.sizes, self.written) = (Vec::new(), VecDeque::new(), 0);
     }
 
+    /// Bytes that the stream has not accepted yet.
+    pub(super) fn unwritten(&self) -> usize {
+        self.output.len() - self.written
+    }
+
     pub(super) fn has_output(&self) -> bool {
         self.written < self.output.len()
     }

@@ -181,6 +181,8 @@ impl Node {
                 let is_one = matches!(from, Address::Coordinator(it) if it < u16::from(self.shape.coordinators));
                 self.asked.extend(is_one.then_some((from, packet)));
             }
+            // What may be lost is not kept.
+            None if packet.message.may_be_lost() => {}
             None => self.keep_early(from, packet),
         }
     }
@@ -303,6 +305,9 @@ impl Node {
             Question::Configure(configuration) => match (self.check(&configuration), &mut self.member) {
                 (Err(why), _) => Answer::Refused(why),
                 (_, None) => Answer::Refused(format!("{} has not begun", self.me)),
+                (_, Some(member)) if member.configuration().agreement.is_some() => {
+                    Answer::Refused(format!("{} agrees on its configurations with others", self.me))
+                }
                 (_, Some(member)) => {
                     member.configure(configuration, now_us, out);
                     Answer::Standing(self.standing())

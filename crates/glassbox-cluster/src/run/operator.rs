@@ -144,10 +144,8 @@ impl<L: Link> Operator<L> {
     /// When a group has no member with rows or log, a coordinator does not run, no process was restarted, or earlier
     /// decisions were not recorded.
     pub fn resume(&mut self) -> Result<(), String> {
-        if let Some(newest) = &self.newest
-            && newest.agreement.is_some()
-        {
-            return Ok(());
+        if self.newest.as_ref().is_some_and(|newest| newest.agreement.is_some()) {
+            return self.is_complete();
         }
         if !self.knows {
             return Err("no decision about the cluster is recorded: the running processes may not know of the \
@@ -182,6 +180,23 @@ impl<L: Link> Operator<L> {
         }
         let all = self.machines.clone();
         self.ask_all(&all, &Question::Configure(next), ANSWERS_WITHIN);
+        Ok(())
+    }
+
+    /// Under an agreement: whether every process runs, and has what it needs to go on by itself.
+    fn is_complete(&mut self) -> Result<(), String> {
+        for (machine, standing) in self.standings() {
+            match standing {
+                Ok(Standing::None) => {
+                    return Err(format!(
+                        "{machine} has not the directory that it had, and can take no part without it; start it with \
+                         that one"
+                    ));
+                }
+                Ok(_) => {}
+                Err(why) => return Err(format!("{machine} does not run: {why}; start it: it goes on by itself")),
+            }
+        }
         Ok(())
     }
 

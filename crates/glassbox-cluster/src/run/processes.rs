@@ -95,6 +95,7 @@ impl Processes {
             self.order.by_clocks && !scheme.is_deterministic(),
             format!("`order.by_clocks` is true, and scheme `{scheme}` has no input log; choose a deterministic scheme"),
         )?;
+        self.order.agreement.map_or(Ok(()), |it| it.check()).map_err(|why| format!("`order.agreement`: {why}"))?;
         refuse(
             self.order.agreement.is_some() && (!scheme.is_deterministic() || self.order.by_clocks),
             format!(
@@ -182,6 +183,12 @@ impl Processes {
         ends: impl FnMut() -> bool,
     ) -> Result<(), String> {
         self.check()?;
+        if self.order.agreement.is_some() && dir.is_none() {
+            return Err(
+                "an agreed log needs a directory: what a member has voted must outlive its process; give --dir"
+                    .to_owned(),
+            );
+        }
         let at = listener.local_addr().map_err(|error| error.to_string())?;
         let me = self.member_at(at).ok_or_else(|| format!("none of the cluster's `nodes` listens on {at}"))?;
         let told = |line: &str| eprintln!("{line}");

@@ -28,6 +28,8 @@ use crate::wire::{Answer, Kind, Question};
 
 /// A wait shorter than this is a busy-wait.
 const CLOSE: Duration = Duration::from_micros(8);
+/// Bytes that wait for a party after which it is sent nothing that may be lost.
+const MAX_UNWRITTEN_BYTES: usize = 4 << 20;
 /// The maximum of open connections.
 const MAX_CONNECTIONS: usize = 4_096;
 /// The maximum of queued events; while it is reached, clients' connections are not read.
@@ -115,6 +117,13 @@ impl Sockets {
     /// The present index of a connection.
     fn still(&self, at: usize, number: u64) -> Option<usize> {
         if self.connections.get(at).is_some_and(|it| it.number == number) { Some(at) } else { self.at(number) }
+    }
+
+    /// Whether a party is connected and reads what it is sent.
+    fn reads(&self, to: Address) -> bool {
+        let at = self.peers.get(&to).and_then(|number| self.at(*number));
+        let channel = at.and_then(|at| self.connections[at].channel.as_ref());
+        channel.is_some_and(|channel| channel.unwritten() < MAX_UNWRITTEN_BYTES)
     }
 
     fn put(&mut self, to: Address, kind: Kind, payload: &[u8]) {
@@ -248,6 +257,9 @@ impl Link for Sockets {
         let is_of_join = matches!(packet.message, Message::Rows { .. } | Message::Remember { .. });
         if is_of_join && let Some(at) = self.peers.get(&to).and_then(|it| self.at(*it)) {
             self.connections[at].channel.iter_mut().for_each(|channel| channel.expect_rows(bytes.len()));
+        }
+        if packet.message.may_be_lost() && !self.reads(to) {
+            return;
         }
         self.put(to, Kind::Message, &bytes);
     }

@@ -44,6 +44,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::Join { .. } | Message::Remember { .. } | Message::State { .. } => peers(from, to),
         Message::Recover(_) | Message::SessionForgotten(_) => is_replica && matches!(from, Address::Coordinator(_)),
         Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && txn.coordinator == to,
+        Message::Placed { .. } => is_replica && matches!(from, Address::Coordinator(_)),
         Message::Returned { .. } => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
         Message::AskTurn { .. } | Message::Turn(_) | Message::Agreement(_) => {
             matches!((from, to), (Address::Coordinator(_), Address::Coordinator(_)))
@@ -90,6 +91,7 @@ fn name(message: &Message) -> &'static str {
         Message::Configure(_) => "a configuration",
         Message::Agreement(_) => "a message of the agreement on the log",
         Message::Returned { .. } => "a restarted replica's request for a place",
+        Message::Placed { .. } => "the place of a restarted replica",
         Message::Join { .. } => "a request to join",
         Message::Rows { .. } => "rows",
         Message::State { .. } => "the end of its rows",

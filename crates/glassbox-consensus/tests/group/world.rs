@@ -122,6 +122,8 @@ pub type Verdict = Result<(), String>;
 
 const FIRST: [u64; 3] = [0, 1, 2];
 const MACHINES: u64 = 5;
+/// States are sent, because the log is soon forgotten.
+const SETTINGS: Settings = Settings { heartbeat_ms: 30, election_ms: 150, kept_entries: 30 };
 
 impl World {
     pub fn new(seed: u64, faults: Faults) -> Self {
@@ -171,9 +173,10 @@ impl World {
 
     fn start(&mut self, of: u64) {
         let (seed, now_us) = (self.rng.random(), self.now_us);
+        let life = self.machines[of as usize].life;
         let machine = self.machine(of);
         let records = machine.durable.iter().map(Vec::as_slice);
-        let agreement = Agreement::new(of, Settings::default(), seed, records).expect("its own records");
+        let agreement = Agreement::new(of, SETTINGS, seed, life, records).expect("its own records");
         (machine.agreement, machine.born_us) = (Some(agreement), now_us);
         machine.life += 1;
         machine.state.clear();
@@ -330,8 +333,10 @@ impl World {
         }
         let state: Vec<u8> =
             machine.state.iter().flat_map(|(at, number)| [*at, *number]).flat_map(u64::to_le_bytes).collect();
-        machine.durable = agreement.begin_base(Arc::from(state));
-        agreement.base_is_durable();
+        if let Some(records) = agreement.begin_base(Arc::from(state)) {
+            machine.durable = records;
+            agreement.base_is_durable();
+        }
     }
 
     fn poll(&mut self, of: u64) -> Verdict {

@@ -1,12 +1,12 @@
 //! Failures, the operator's reactions, and the changes of scheme that a watcher proposes.
 
 use glassbox_cluster::auto::{Advice, Advisor, Counted, Surroundings};
-use glassbox_cluster::{Address, Configuration, Group, Message, Packet, Replicas, Role, SchemeKind};
+use glassbox_cluster::{Address, Configuration, Group, Message, Outbox, Packet, Replicas, Role, SchemeKind};
 
 use super::node::Machine;
 use super::settings::Load;
 use super::workload::Workload;
-use super::world::World;
+use super::world::{Event, World};
 
 /// An event that happens at its time, if it is possible then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +31,8 @@ pub(super) enum Fault {
     Cut(Address, Address, u64),
     /// The operator changes the scheme.
     Switch(SchemeKind),
+    /// Nothing gets to or from the sequencer for this many microseconds, from or to other members.
+    Isolate(u64),
     /// A member's work takes this many times as long.
     Slow(Address, u64),
     /// A client stops, and loses its memory.
@@ -112,7 +114,11 @@ impl<W: Workload> World<W> {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
             let back = at + 1 + self.dice.below(until_us / 4);
             match self.dice.below(if has_backup { 7 } else { 4 }) {
-                4.. if is_agreed => {
+                4 if is_agreed => {
+                    let us = self.dice.below(2 * until_us);
+                    self.schedule_fault(at, Fault::Isolate(us));
+                }
+                5.. if is_agreed => {
                     self.schedule_fault(at, Fault::KillSequencer);
                     self.schedule_fault(back, Fault::Resume);
                 }
@@ -188,6 +194,13 @@ impl<W: Workload> World<W> {
             }
             Fault::Return(group) => self.bring_back(group),
             Fault::Cut(from, to, us) => self.links.cut(from, to, self.now_ns + us * 1_000),
+            Fault::Isolate(us) => {
+                let (primary, until_ns) = (self.replicas(Group::Sequencer).primary, self.now_ns + us * 1_000);
+                for other in self.settings.members().into_iter().filter(|it| *it != primary) {
+                    self.links.cut(primary, other, until_ns);
+                    self.links.cut(other, primary, until_ns);
+                }
+            }
             Fault::Slow(address, times) => {
                 if let Some(node) = self.nodes.get_mut(&address) {
                     node.slow = times;
@@ -375,6 +388,21 @@ impl<W: Workload> World<W> {
         let Machine::Client(mut client) = node.machine else { unreachable!("it has a client's address") };
         client.stop(now_ns);
         self.add(address, Machine::Client(client));
+    }
+
+    /// Calls of all clients that were refused because a partition is late.
+    pub fn refused(&mut self) -> u64 {
+        (0..self.settings.clients).map(|number| self.client(number).refused).sum()
+    }
+
+    /// Clients restart transactions that exceed their timeout: they may be in a distributed deadlock.
+    pub(super) fn lose_patience(&mut self) {
+        for number in 0..self.settings.clients {
+            let (mut out, now_ns, patience_us) = (Outbox::default(), self.now_ns, self.settings.patience_us);
+            self.client(number).restart_timed_out(patience_us, now_ns, &mut out);
+            self.carry_out(Address::Client(number), now_ns, out);
+        }
+        self.schedule_while_waiting(self.settings.patience_us / 4, Event::LosePatience);
     }
 
     pub(super) fn start_client(&mut self, number: u32) {

@@ -85,6 +85,8 @@ pub struct World<W: Workload = Load> {
     /// By time, then in the order of creation.
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     made: u64,
+    /// When members that always tick come to rest.
+    awake_until_ns: u64,
     /// Faults among them.
     planned: u64,
     /// Messages in flight, by number.
@@ -105,6 +107,8 @@ pub struct World<W: Workload = Load> {
     pub(super) disks: BTreeMap<Address, Disk>,
 }
 
+/// How long members tick after everything has ended: some elections.
+const REST_AFTER_NS: u64 = 100_000_000;
 /// Clients that wait for longer than this, when none makes another call, wait for ever.
 const MAX_REST_NS: u64 = 1_000_000_000;
 
@@ -118,6 +122,7 @@ impl<W: Workload> World<W> {
             now_ns: 0,
             events: BinaryHeap::new(),
             made: 0,
+            awake_until_ns: 0,
             planned: 0,
             flying: BTreeMap::new(),
             broken: BTreeSet::new(),
@@ -449,16 +454,6 @@ impl<W: Workload> World<W> {
 // Timeouts of clients, and other periodic events, which are scheduled as long as a client waits.
 
 impl<W: Workload> World<W> {
-    /// Clients restart transactions that exceed their timeout: they may be in a distributed deadlock.
-    pub(super) fn lose_patience(&mut self) {
-        for number in 0..self.settings.clients {
-            let (mut out, now_ns, patience_us) = (Outbox::default(), self.now_ns, self.settings.patience_us);
-            self.client(number).restart_timed_out(patience_us, now_ns, &mut out);
-            self.carry_out(Address::Client(number), now_ns, out);
-        }
-        self.schedule_while_waiting(self.settings.patience_us / 4, Event::LosePatience);
-    }
-
     /// Schedules what a member has to do later.
     fn schedule_tick(&mut self, at: Address) {
         let Some(node) = self.nodes.get_mut(&at) else { return };
@@ -486,9 +481,18 @@ impl<W: Workload> World<W> {
     /// A sequencer that orders by its clock always has something to do: it rests once nothing else is under way.
     fn go_on_ticking(&mut self, at: Address) {
         let is_scheduled = self.nodes.get(&at).is_some_and(|node| node.tick_us.is_some());
-        if !self.settings.always_tick() || !is_scheduled && self.is_under_way() {
+        if !self.settings.always_tick() || !is_scheduled && self.is_awake() {
             self.schedule_tick(at);
         }
+    }
+
+    /// Whether something is under way, or was a moment ago: a partition that has its place again does not know yet
+    /// which inputs it lacks.
+    fn is_awake(&mut self) -> bool {
+        if self.is_under_way() {
+            self.awake_until_ns = self.now_ns + REST_AFTER_NS;
+        }
+        self.now_ns < self.awake_until_ns
     }
 
     /// Whether clients wait, or members have something to finish or to repair.
@@ -539,11 +543,6 @@ impl<W: Workload> World<W> {
             Machine::Client(_) => 0,
         });
         own + central.sum::<u64>()
-    }
-
-    /// Calls of all clients that were refused because a partition is late.
-    pub fn refused(&mut self) -> u64 {
-        (0..self.settings.clients).map(|number| self.client(number).refused).sum()
     }
 
     /// Has a party take so many times as long for its work.
