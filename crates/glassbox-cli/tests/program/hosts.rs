@@ -56,10 +56,19 @@ impl Hosts {
         assert!(does(&format!("ip -n {} {words}", self.names[host])), "ip {words}");
     }
 
+    /// Starts a process as the unit of systemd does, with the directories of this test.
     fn start(&mut self, host: usize, listen: &str, file: &Path, dir: &Path) {
+        let unit = include_str!("../../../../deploy/glassbox-node@.service");
+        let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("a unit starts something");
+        let places = [
+            ("/usr/local/bin/glassbox", env!("CARGO_BIN_EXE_glassbox")),
+            ("/etc/glassbox/cluster.json", text(file)),
+            ("/var/lib/glassbox", text(dir)),
+            ("%i", listen),
+        ];
+        let place = |word: &str| places.iter().find(|(from, _)| *from == word).map_or(word, |(_, to)| *to).to_owned();
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[host], env!("CARGO_BIN_EXE_glassbox"), "node"]);
-        command.args(["--listen", listen, "--config", text(file), "--dir", text(dir)]);
+        command.args(["netns", "exec", &self.names[host]]).args(line.split(' ').map(place));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.processes.push(command.spawn().expect("`ip` was found a moment ago"));
     }
