@@ -44,6 +44,10 @@ impl Hosts {
                 && does(&format!("ip link set {name} master {bridge} up && ip -n {name} addr add {at}/24 dev eth0"))
                 && does(&format!("ip -n {name} link set eth0 up && ip -n {name} link set lo up"));
         }
+        // A refusal is an answer; where a firewall filters bridges, there is none.
+        let (name, other) = (&names[0], hosts.at(1));
+        is_made = is_made
+            && does(&format!("ip netns exec {name} timeout 5 bash -c 'exec 3<>/dev/tcp/{other}/9'; test $? -eq 1"));
         is_made.then_some(hosts)
     }
 
