@@ -1,7 +1,7 @@
 //! One member of the group that agrees on a log.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::async_runtime::watch::WatchReceiver;
@@ -12,7 +12,7 @@ use openraft::{ChangeMembers, Config, Raft, ServerState, SnapshotPolicy};
 use openraft_rt_sim::{SimInstant, SimRuntime};
 use serde::{Deserialize, Serialize};
 
-use crate::rpc::{Arriving, Message, Peers, Request, Response, answer};
+use crate::rpc::{Message, Peers, Request, answer};
 use crate::shared::Shared;
 use crate::store::{Decisions, LogStore};
 use crate::stored::{Change, State, Stored};
@@ -64,7 +64,6 @@ pub struct Agreement {
     started: SimInstant,
     raft: Raft<Types, Decisions>,
     shared: Shared,
-    arriving: Arc<Mutex<Arriving>>,
     /// What to do at the next poll.
     proposals: Vec<Arc<[u8]>>,
     commands: Vec<Command>,
@@ -123,8 +122,8 @@ impl Agreement {
             (raft, SimInstant::now())
         });
         let raft = raft.map_err(|error| format!("Raft cannot start: {error}"))?;
-        let (arriving, proposals, commands) = (Arc::default(), Vec::new(), Vec::new());
-        Ok(Self { me, settings, runtime, started, raft, shared, arriving, proposals, commands })
+        let (proposals, commands) = (Vec::new(), Vec::new());
+        Ok(Self { me, settings, runtime, started, raft, shared, proposals, commands })
     }
 
     fn config(settings: Settings) -> Result<Arc<Config>, String> {
@@ -221,11 +220,10 @@ impl Agreement {
             return None;
         }
         inner.stored.state = Some(State { last: inner.applied, members: inner.members.clone(), data: state });
-        drop(inner);
+        let kept_after = inner.stored.kept_after(self.settings.kept_entries);
         // The library takes it when it has time: it may be waiting for the disk.
         self.commands.push(Command::TakeState);
-        let inner = self.shared.lock();
-        Some(encoded(&inner.stored.changes(inner.stored.kept_after(self.settings.kept_entries))))
+        Some(encoded(&inner.stored.changes(kept_after)))
     }
 
     /// The base is durable: the log before it is not needed any more.
@@ -236,8 +234,12 @@ impl Agreement {
 
     /// Why it has stopped.
     pub fn failed(&self) -> Option<String> {
+        // Asked at every step of a driver.
+        if !self.shared.lock().is_gone {
+            return None;
+        }
         let reported = self.raft.metrics().borrow_watched().running_state.as_ref().err().map(ToString::to_string);
-        reported.or_else(|| self.shared.lock().is_gone.then(|| "Raft has stopped".to_owned()))
+        Some(reported.unwrap_or_else(|| "Raft has stopped".to_owned()))
     }
 
     /// Who leads.
@@ -263,10 +265,9 @@ impl Agreement {
         let due = self.started + now;
         let (proposals, commands) = (self.proposals.drain(..), self.commands.drain(..));
         let asked: Vec<_> = shared.lock().asked.drain(..).collect();
-        let arriving = &self.arriving;
         self.runtime.block_on(async {
             for (from, number, request) in asked {
-                serve(raft, shared, arriving, (from, number, request));
+                serve(raft, shared, from, number, request);
             }
             for data in proposals {
                 propose(raft, shared, data).await;
@@ -302,15 +303,10 @@ async fn settle() {
 }
 
 /// Answers a request in a task of its own: it may wait for the disk.
-fn serve(
-    raft: &Raft<Types, Decisions>,
-    shared: &Shared,
-    arriving: &Arc<Mutex<Arriving>>,
-    (from, number, request): (u64, u64, Request),
-) {
-    let (raft, shared, arriving) = (raft.clone(), shared.clone(), Arc::clone(arriving));
+fn serve(raft: &Raft<Types, Decisions>, shared: &Shared, from: u64, number: u64, request: Request) {
+    let (raft, shared) = (raft.clone(), shared.clone());
     SimRuntime::spawn(async move {
-        let response: Response = answer(&raft, &arriving, request).await;
+        let response = answer(&raft, &shared, request).await;
         shared.lock().messages.push((from, Message::Response(number, response).bytes()));
     });
 }
@@ -341,4 +337,25 @@ fn carry_out(raft: &Raft<Types, Decisions>, command: Command) {
             Command::TakeState => _ = raft.trigger().snapshot().await,
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The library stops when it is to take a state and there is none.
+    #[test]
+    fn a_failure_of_the_library_is_noticed() {
+        let mut alone = Agreement::new(0, Settings::default(), 1, 1, []).unwrap();
+        alone.begin(&[0]);
+        let mut out = Output::default();
+        for ms in 1..600 {
+            alone.poll(Duration::from_millis(ms), &mut out);
+            out.writes.last().iter().for_each(|last| alone.forced(last.number));
+        }
+        assert!(alone.leadership().is_ready && alone.failed().is_none());
+        alone.commands.push(Command::TakeState);
+        (600..610).for_each(|ms| alone.poll(Duration::from_millis(ms), &mut out));
+        assert!(alone.failed().is_some_and(|why| why.contains("no state")), "{:?}", alone.failed());
+    }
 }

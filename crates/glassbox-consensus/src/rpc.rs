@@ -76,11 +76,7 @@ pub(crate) struct Arriving {
 }
 
 /// Answers a request of another member.
-pub(crate) async fn answer(
-    raft: &Raft<Types, Decisions>,
-    arriving: &Arc<std::sync::Mutex<Arriving>>,
-    request: Request,
-) -> Response {
+pub(crate) async fn answer(raft: &Raft<Types, Decisions>, shared: &Shared, request: Request) -> Response {
     let refused = |error: &dyn std::fmt::Display| Response::Refused(error.to_string());
     match request {
         Request::Append(request) => match raft.append_entries(request).await {
@@ -100,7 +96,7 @@ pub(crate) async fn answer(
             Err(error) => refused(&error),
         },
         Request::Piece { last, offset, bytes } => {
-            let mut arriving = arriving.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let arriving = &mut shared.lock().arriving;
             if offset == 0 {
                 *arriving = Arriving { of: last, bytes: Vec::new() };
             }
@@ -111,7 +107,7 @@ pub(crate) async fn answer(
             Response::Piece
         }
         Request::State { vote, last, members, bytes } => {
-            let arrived = std::mem::take(&mut *arriving.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+            let arrived = std::mem::take(&mut shared.lock().arriving);
             if arrived.of != last || arrived.bytes.len() as u64 != bytes {
                 return refused(&"a piece of the state is missing");
             }
@@ -165,8 +161,8 @@ impl Peer {
     }
 }
 
-fn unexpected<T>(_: Response) -> Result<T, RPCError<Types>> {
-    Err(Unreachable::from_string("the response is to another request").into())
+fn unexpected() -> Unreachable<Types> {
+    Unreachable::from_string("the response is to another request")
 }
 
 impl RaftNetworkV2<Types> for Peer {
@@ -179,7 +175,7 @@ impl RaftNetworkV2<Types> for Peer {
     ) -> Result<AppendEntriesResponse<Types>, RPCError<Types>> {
         match self.ask(Request::Append(request), option.hard_ttl().max(self.patience)).await? {
             Response::Append(response) => Ok(response),
-            other => unexpected(other),
+            _ => Err(unexpected().into()),
         }
     }
 
@@ -190,7 +186,7 @@ impl RaftNetworkV2<Types> for Peer {
     ) -> Result<VoteResponse<Types>, RPCError<Types>> {
         match self.ask(Request::Vote(request), option.hard_ttl()).await? {
             Response::Vote(response) => Ok(response),
-            other => unexpected(other),
+            _ => Err(unexpected().into()),
         }
     }
 
@@ -201,7 +197,7 @@ impl RaftNetworkV2<Types> for Peer {
     ) -> Result<VoteResponse<Types>, RPCError<Types>> {
         match self.ask(Request::PreVote(request), option.hard_ttl()).await? {
             Response::Vote(response) => Ok(response),
-            other => unexpected(other),
+            _ => Err(unexpected().into()),
         }
     }
 
@@ -212,7 +208,7 @@ impl RaftNetworkV2<Types> for Peer {
     ) -> Result<TransferLeaderResponse<Types>, RPCError<Types>> {
         match self.ask(Request::Transfer(request), option.hard_ttl()).await? {
             Response::Transfer(response) => Ok(response),
-            other => unexpected(other),
+            _ => Err(unexpected().into()),
         }
     }
 
@@ -233,7 +229,7 @@ impl RaftNetworkV2<Types> for Peer {
         }
         match self.ask(Request::State { vote, last, members, bytes: offset }, within).await? {
             Response::State(response) => Ok(response),
-            _ => Err(Unreachable::from_string("the response is to another request").into()),
+            _ => Err(unexpected().into()),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use openraft::storage::IOFlushed;
 use tokio::sync::oneshot;
 
-use crate::rpc::{Request, Response};
+use crate::rpc::{Arriving, Request, Response};
 use crate::stored::{Change, Stored};
 use crate::types::{LogId, StoredMembership, Types};
 use crate::{Decided, Write};
@@ -35,6 +35,8 @@ pub(crate) struct Inner {
     pub(crate) requests: BTreeMap<u64, (u64, oneshot::Sender<Response>)>,
     /// Requests of other members that no task answers yet.
     pub(crate) asked: VecDeque<(u64, u64, Request)>,
+    /// A state that another member sends.
+    pub(crate) arriving: Arriving,
     /// Decisions that the driver has not taken yet.
     pub(crate) decided: Vec<Decided>,
     /// The last entry that was decided.

@@ -12,18 +12,11 @@ use openraft::{OptionalSend, RaftSnapshotBuilder};
 
 use crate::Decided;
 use crate::shared::{Shared, Waiter};
-use crate::stored::{Change, State};
+use crate::stored::{Change, State, bytes_of};
 use crate::types::{Entry, LogId, Snapshot, SnapshotMeta, StoredMembership, Types, Vote};
 
 /// Bytes of proposals in one request or record, if it has several.
 const REQUEST_BYTES: usize = 1 << 20;
-
-fn bytes_of(entry: &Entry) -> usize {
-    match &entry.payload {
-        EntryPayload::Normal(data) => data.0.len(),
-        _ => 0,
-    }
-}
 
 /// The log of a member.
 #[derive(Clone)]

@@ -17,6 +17,14 @@ const PIECE_BYTES: usize = 256 << 10;
 /// Bytes of entries before a base that stay in the log.
 const KEPT_BYTES: usize = 16 << 20;
 
+/// Bytes of the proposal in an entry.
+pub(crate) fn bytes_of(entry: &Entry) -> usize {
+    match &entry.payload {
+        EntryPayload::Normal(data) => data.0.len(),
+        _ => 0,
+    }
+}
+
 /// A change of the persistent state.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Change {
@@ -158,9 +166,7 @@ impl Stored {
         let (mut left, mut bytes) = (entries, 0);
         let before = self.entries.iter().rev().skip_while(|entry| entry.index() > last.index);
         let is_kept = |entry: &&Entry| {
-            if let EntryPayload::Normal(data) = &entry.payload {
-                bytes += data.0.len();
-            }
+            bytes += bytes_of(entry);
             let is_kept = left > 0 && bytes <= KEPT_BYTES;
             left = left.saturating_sub(1);
             is_kept

@@ -8,7 +8,7 @@ use crate::protocol::entry::{Base, Entry};
 use crate::protocol::input::{Digests, Input, InputBatch};
 
 /// A sealed epoch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct SealedEpoch {
     pub(super) epoch: u64,
     /// As in [`InputBatch`].
@@ -31,7 +31,7 @@ impl SealedEpoch {
 }
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct EpochLog {
     pub(super) epochs: VecDeque<SealedEpoch>,
     /// Inputs in them.

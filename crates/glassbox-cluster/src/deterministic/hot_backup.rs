@@ -12,7 +12,7 @@ use crate::protocol::message::Message;
 use crate::protocol::outbox::{Action, Outbox};
 
 /// Follows the stream of a sequencer. Also what a sequencer's journal is read into.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct HotBackup {
     pub(crate) log: EpochLog,
     /// The position of the last entry.

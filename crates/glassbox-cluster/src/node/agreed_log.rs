@@ -93,7 +93,7 @@ impl Agreed {
     fn apply(&mut self, proposal: Proposal) -> Result<Option<Effect>, String> {
         match proposal {
             Proposal::Lead(member) if member.group() == Some(Group::Sequencer) => {
-                self.configuration = self.configuration.led_by(member);
+                self.configuration = self.configuration.resume(&[member], &[], &[]);
                 Ok(self.configured(None))
             }
             Proposal::Return(replica, life) if self.lives.get(&replica) != Some(&life) => {
@@ -205,8 +205,7 @@ impl AgreedLog {
 
     /// The input log as far as it is decided, for a sequencer, whose journal is the agreement.
     pub(crate) fn log(&self) -> HotBackup {
-        let base = self.agreed.log.log.base(self.agreed.log.held, self.agreed.configuration.scheme);
-        HotBackup::following(self.me, base).expect("it was a log a moment ago").with_journal(self.me)
+        self.agreed.log.clone().with_journal(self.me)
     }
 
     /// Begins the journal.

@@ -118,19 +118,6 @@ impl Configuration {
         Self { agreement: Some(settings), ..self }
     }
 
-    /// The next configuration: this member of the sequencer's group, which agrees by majority, is the sequencer.
-    pub(crate) fn led_by(&self, member: Address) -> Self {
-        let mut next = Self { epoch: self.epoch + 1, ..self.clone() };
-        let epoch = next.epoch;
-        if let Some(Replicas { primary, since, backups }) = &mut next.sequencer {
-            backups.push((*primary, epoch));
-            backups.retain(|(other, _)| *other != member);
-            backups.iter_mut().for_each(|(_, since)| *since = epoch);
-            (*primary, *since) = (member, epoch);
-        }
-        next
-    }
-
     /// Under a deterministic scheme, all sequencers that order inputs, each with the epoch in which it began.
     pub fn sequencers(&self) -> Vec<(Address, u64)> {
         match &self.sequencer {

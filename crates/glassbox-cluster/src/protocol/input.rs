@@ -8,7 +8,7 @@ use glassbox::research::shard::{Call, DeclaredKeys, PartitionSet, RemoteRead, Re
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::address::Address;
-use crate::protocol::configuration::AgreementSettings;
+use crate::protocol::configuration::{AgreementSettings, Configuration};
 
 /// A transaction's place in the input log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -64,6 +64,16 @@ impl OrderSettings {
     /// One sequencer, which seals an epoch as soon as the log has the one before, and refuses no call.
     pub const fn new() -> Self {
         Self { epoch_us: 0, max_lag_us: 0, by_clocks: false, again_at_once: 0, agreement: None }
+    }
+
+    /// A cluster's initial configuration with this number of coordinators, or of sequencers or members that order so.
+    pub fn configuration(&self, first: Configuration, coordinators: u16) -> Configuration {
+        let first =
+            if self.by_clocks { first.with_clocks(coordinators) } else { first.with_coordinators(coordinators) };
+        match self.agreement {
+            Some(settings) => first.with_agreement(settings),
+            None => first,
+        }
     }
 
     /// The duration of the paper's epochs, in microseconds.

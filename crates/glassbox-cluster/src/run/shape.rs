@@ -74,12 +74,7 @@ impl Shape {
     /// The initial configuration.
     pub fn configuration(&self) -> Configuration {
         let first = Configuration::first(self.partitions, self.replicas, self.scheme);
-        let count = self.coordinators.into();
-        let first = if self.order.by_clocks { first.with_clocks(count) } else { first.with_coordinators(count) };
-        match self.order.agreement {
-            Some(settings) => first.with_agreement(settings),
-            None => first,
-        }
+        self.order.configuration(first, self.coordinators.into())
     }
 
     /// Whether this is a valid configuration of such a cluster.

@@ -127,12 +127,7 @@ impl<W> Settings<W> {
     /// The initial configuration.
     pub(super) fn configuration(&self) -> Configuration {
         let first = Configuration::first(self.partitions, self.replicas, self.scheme);
-        let count = self.coordinators;
-        let first = if self.order.by_clocks { first.with_clocks(count) } else { first.with_coordinators(count) };
-        match self.order.agreement {
-            Some(settings) => first.with_agreement(settings),
-            None => first,
-        }
+        self.order.configuration(first, self.coordinators)
     }
 
     /// The paper's setting: two partitions without replicas, 40 clients, its costs.

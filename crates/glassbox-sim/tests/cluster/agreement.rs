@@ -1,10 +1,10 @@
 //! Clusters whose sequencer's group agrees by majority: what fails comes back by itself, and no operator decides.
 
 use glassbox_cluster::{AgreementSettings, OrderSettings, SchedulerKind, SchemeKind};
-use glassbox_sim::cluster::{Bug, Costs, Link, Load, Settings, World, checks};
+use glassbox_sim::cluster::{Bug, Costs, Link, Load, Settings, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
-use super::{deterministic, is_right, judge};
+use super::{deterministic, is_repeated, is_right, judge};
 
 /// Shorter than those of a real cluster, as the simulated time is.
 const AGREEMENT: Option<AgreementSettings> =
@@ -45,17 +45,7 @@ fn a_majority_goes_on_by_itself() {
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     for seed in 0..3 {
-        let run = || {
-            let mut world = World::new(Settings { incidents: 3, outages: 1, ..any(seed) });
-            world.trace();
-            world.plan_incidents(40_000);
-            world.run_us(40_000);
-            world.finish().unwrap();
-            world.traced()
-        };
-        let trace = run();
-        assert!(trace.lines().count() > 100, "{} lines", trace.lines().count());
-        assert_eq!(trace, run());
+        is_repeated(Settings { incidents: 3, outages: 1, ..any(seed) }, 40_000);
     }
 }
 

@@ -6,7 +6,8 @@ use glassbox_sim::dice::{Dice, long, seed};
 use glassbox_workloads::tpcc::{Mix, Remote, Scale};
 
 use super::{
-    Checker, atomicity, calls_beside_a_slow_partition, durability, is_right, judge, progress, serializability,
+    Checker, atomicity, calls_beside_a_slow_partition, durability, is_repeated, is_right, judge, progress,
+    serializability,
 };
 
 fn scheme(seed: u64) -> SchemeKind {
@@ -171,18 +172,9 @@ fn the_conditions_of_tpcc_hold() {
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     for seed in 0..3 {
-        let run = || {
-            let load = Load { several: 200_000, conflicts: 100_000, aborts: 50_000, two_rounds: 100_000 };
-            let order = OrderSettings::default();
-            let mut world = World::new(Settings { load, order, ..any(seed) });
-            world.trace();
-            world.run_us(12_000);
-            world.finish().unwrap();
-            world.traced()
-        };
-        let trace = run();
-        assert!(trace.lines().count() > 100, "{} lines", trace.lines().count());
-        assert_eq!(trace, run());
+        let load = Load { several: 200_000, conflicts: 100_000, aborts: 50_000, two_rounds: 100_000 };
+        let order = OrderSettings::default();
+        is_repeated(Settings { load, order, ..any(seed) }, 12_000);
     }
 }
 

@@ -181,6 +181,21 @@ fn judge(settings: Settings, us: u64, checker: Checker) -> Result<(), String> {
     checker(&mut world)
 }
 
+/// Two runs of this time, with their failures, have the same trace.
+fn is_repeated(settings: Settings, us: u64) {
+    let run = || {
+        let mut world = World::new(settings);
+        world.trace();
+        world.plan_incidents(us);
+        world.run_us(us);
+        world.finish().unwrap();
+        world.traced()
+    };
+    let trace = run();
+    assert!(trace.lines().count() > 100, "{} lines", trace.lines().count());
+    assert_eq!(trace, run());
+}
+
 /// Every property holds in a run of this time, with its failures.
 fn is_right(settings: Settings, us: u64) {
     judge(settings, us, checks::all).unwrap_or_else(|why| panic!("seed {}, {settings:?}: {why}", settings.seed));
@@ -271,17 +286,8 @@ fn every_checker_detects_its_bug() {
 #[test]
 fn the_same_seed_gives_the_same_trace() {
     for scheme in SCHEMES {
-        let run = || {
-            let load = Load { several: 200_000, conflicts: 100_000, aborts: 50_000, two_rounds: 100_000 };
-            let link = Link { tail_ns: 10_000, ..Link::of(20_000) };
-            let mut world = World::new(Settings { replicas: 2, link, ..Settings::of_the_paper(scheme, load, 77) });
-            world.trace();
-            world.run_us(3_000);
-            world.finish().unwrap();
-            world.traced()
-        };
-        let trace = run();
-        assert!(trace.lines().count() > 100, "{} lines", trace.lines().count());
-        assert_eq!(trace, run());
+        let load = Load { several: 200_000, conflicts: 100_000, aborts: 50_000, two_rounds: 100_000 };
+        let link = Link { tail_ns: 10_000, ..Link::of(20_000) };
+        is_repeated(Settings { replicas: 2, link, ..Settings::of_the_paper(scheme, load, 77) }, 3_000);
     }
 }

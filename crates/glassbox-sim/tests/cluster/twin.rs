@@ -1,10 +1,12 @@
 //! Simulated clusters under two-phase locking, by each rule for deadlocks.
 
 use glassbox_cluster::{DeadlockRule, SchemeKind};
-use glassbox_sim::cluster::{ALL, Bug, Load, Settings, World, checks};
+use glassbox_sim::cluster::{ALL, Bug, Load, Settings, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
-use super::{Checker, any, atomicity, calls_beside_a_slow_partition, is_right, judge, progress, serializability};
+use super::{
+    Checker, any, atomicity, calls_beside_a_slow_partition, is_repeated, is_right, judge, progress, serializability,
+};
 
 /// With failures of all kinds, changes of the scheme, and clients that go.
 fn failing(rule: DeadlockRule, seed: u64) -> Settings {
@@ -85,16 +87,6 @@ fn every_checker_detects_its_bug_under_two_phase_locking() {
 #[test]
 fn the_same_seed_gives_the_same_trace_under_two_phase_locking() {
     for rule in DeadlockRule::ALL {
-        let trace = || {
-            let mut world = World::new(Settings { incidents: 2, ..any(SchemeKind::TwoPhase(rule), 76) });
-            world.trace();
-            world.plan_incidents(3_000);
-            world.run_us(3_000);
-            world.finish().unwrap();
-            world.traced()
-        };
-        let first = trace();
-        assert!(first.lines().count() > 100, "{} lines", first.lines().count());
-        assert_eq!(first, trace());
+        is_repeated(Settings { incidents: 2, ..any(SchemeKind::TwoPhase(rule), 76) }, 3_000);
     }
 }
