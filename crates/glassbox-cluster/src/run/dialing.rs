@@ -72,6 +72,22 @@ impl Sockets {
         }
     }
 
+    /// Waits until each dialed party is connected, or was dialed in vain while another one is connected.
+    ///
+    /// # Errors
+    /// Why none is connected, as far as is known at `until`.
+    pub(super) fn wait_for_some(&mut self, until: Instant) -> Result<(), String> {
+        loop {
+            self.find_called(until);
+            if !self.peers.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                return Err(format!("no member can be reached: {}", self.unreached));
+            }
+        }
+    }
+
     /// Dials the absent parties, if it is time.
     pub(super) fn call_missing(&mut self) {
         if self.missing.is_empty() || Instant::now() < self.call_at {
