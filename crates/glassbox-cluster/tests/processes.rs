@@ -55,7 +55,7 @@ fn invalid_descriptions_are_refused() {
     let refused = |cluster: &Processes| cluster.check().unwrap_err();
     assert!(refused(&of(0, 1)).contains("give 1 to 64"));
     assert!(refused(&of(2, 2)).contains("`nodes` has 2 addresses"));
-    assert!(refused(&Processes { replicas: 2, ..of(2, 5) }).contains("give --replicas 1"));
+    assert!(refused(&Processes { replicas: 2, ..of(2, 5) }).contains("or --replicas 1"));
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
     let served = of(2, 3).serve(elsewhere, None, Catalog::new(), |_| Ok(()), || true);
     assert!(served.unwrap_err().contains("none of the cluster's `nodes` listens on 127.0.0.1"));

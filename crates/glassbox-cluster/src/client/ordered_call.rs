@@ -7,6 +7,8 @@
 
 use glassbox::research::shard::{DeclaredKeys, PartitionSet};
 
+use crate::protocol::address::Address;
+use crate::protocol::configuration::Replicas;
 use crate::protocol::input::InputKeys;
 use crate::protocol::message::Parts;
 
@@ -21,6 +23,10 @@ pub(crate) struct OrderedCall {
     /// Attempts that touched a key outside of their set.
     undeclared: u32,
     pub(crate) participants: PartitionSet,
+    /// The configuration in which the attempt was submitted.
+    submitted_in: u64,
+    /// Replicas that may have answered while they were not connected.
+    lost: Vec<Address>,
     /// Outputs that have arrived.
     parts: Parts,
     /// Keys of a reconnaissance that have arrived.
@@ -30,10 +36,11 @@ pub(crate) struct OrderedCall {
 }
 
 impl OrderedCall {
-    /// Begins an attempt with these participants: the keys that it locks; `None`: they must be found first.
-    pub(crate) fn begin(&mut self, participants: PartitionSet, is_complete: bool) -> Option<InputKeys> {
+    /// Begins an attempt with these participants, in this configuration: the keys that it locks; `None`: they must be
+    /// found first.
+    pub(crate) fn begin(&mut self, participants: PartitionSet, is_complete: bool, epoch: u64) -> Option<InputKeys> {
         let Self { attempt, undeclared, .. } = *self;
-        *self = Self { attempt, undeclared, participants, ..Self::default() };
+        *self = Self { attempt, undeclared, participants, submitted_in: epoch, ..Self::default() };
         match undeclared {
             0 if is_complete => Some(InputKeys::Declared),
             MAX_RECONNAISSANCES.. => Some(InputKeys::All),
@@ -42,6 +49,25 @@ impl OrderedCall {
                 None
             }
         }
+    }
+
+    /// The attempt is submitted in this configuration.
+    pub(crate) fn begin_answers(&mut self, epoch: u64) {
+        self.submitted_in = epoch;
+        self.lost.clear();
+    }
+
+    /// A replica disconnected: what it has answered meanwhile is lost.
+    pub(crate) fn note_lost(&mut self, replica: Address) {
+        if !self.lost.contains(&replica) {
+            self.lost.push(replica);
+        }
+    }
+
+    /// Whether a participant is left none of whose replicas can answer the attempt.
+    pub(crate) fn is_lost(&self, partitions: &[Replicas]) -> bool {
+        let answers = |(replica, since): (Address, u64)| since <= self.submitted_in && !self.lost.contains(&replica);
+        self.participants.iter().any(|at| partitions.get(at).is_some_and(|it| !it.all().any(answers)))
     }
 
     /// Notes that an attempt touched a key outside of its set.
@@ -101,10 +127,10 @@ mod tests {
     fn keys_that_were_not_enough_are_found_again_three_times() {
         let mut call = OrderedCall::default();
         let both = PartitionSet::all(2);
-        assert_eq!(call.begin(both, true), Some(InputKeys::Declared));
+        assert_eq!(call.begin(both, true, 1), Some(InputKeys::Declared));
         for _ in 0..2 {
             call.note_undeclared();
-            assert_eq!(call.begin(both, true), None);
+            assert_eq!(call.begin(both, true, 1), None);
             assert_eq!(call.find(1, Some(DeclaredKeys::none())), None);
             assert_eq!(call.find(1, Some(DeclaredKeys::none())), None, "the other participant's are missing");
             assert_eq!(call.find(7, Some(DeclaredKeys::none())), None, "it does not participate");
@@ -113,13 +139,13 @@ mod tests {
             assert_eq!(call.find(0, None), None, "it waits for keys no more");
         }
         call.note_undeclared();
-        assert_eq!(call.begin(both, true), Some(InputKeys::All));
+        assert_eq!(call.begin(both, true, 1), Some(InputKeys::All));
     }
 
     #[test]
     fn a_call_ends_with_the_outputs_of_all_participants() {
         let mut call = OrderedCall::default();
-        call.begin(PartitionSet::all(2), true);
+        call.begin(PartitionSet::all(2), true, 1);
         call.attempt = 1;
         assert!(call.awaits_answer(1) && !call.awaits_answer(0));
         assert!([0, 0, 7].into_iter().all(|partition| call.add_parts(parts(partition)).is_none()));

@@ -11,15 +11,18 @@ impl Router {
     /// Submits a call, or first asks its participants for its keys.
     pub(crate) fn send_ordered(&mut self, id: u64, call: Call, route: &Route, out: &mut Outbox) {
         let key = self.key(id);
+        let epoch = self.epoch();
         let ordered = self.calls[key].ordered.get_or_insert_default();
         // Of a single partition, a call that does not declare all keys locks the whole: none is missing.
         let is_complete = route.is_complete || self.primaries.len() == 1;
-        if let Some(keys) = ordered.begin(route.partitions, is_complete) {
+        if let Some(keys) = ordered.begin(route.partitions, is_complete, epoch) {
             return self.submit_ordered(id, call, keys, out);
         }
         for partition in route.partitions.iter() {
-            let message = Message::Reconnoitre { id, call: call.clone(), participants: route.partitions };
-            out.send(self.primaries[partition], message);
+            for (replica, _) in self.configuration.partitions[partition].all() {
+                let message = Message::Reconnoitre { id, call: call.clone(), participants: route.partitions };
+                out.send(replica, message);
+            }
         }
     }
 
@@ -27,6 +30,7 @@ impl Router {
         let key = self.key(id);
         let ordered = self.calls[key].ordered.as_mut().expect("it is ordered");
         ordered.attempt += 1;
+        ordered.begin_answers(self.configuration.epoch);
         let (attempt, participants) = (ordered.attempt, ordered.participants);
         let version = self.catalog.version_of(call.procedure).unwrap_or_default();
         let (shared, before) = (Vec::new(), None);

@@ -75,7 +75,7 @@ impl Answered {
 pub struct Router {
     pub(crate) catalog: Arc<Catalog>,
     numbers: ProcedureNumbers,
-    configuration: Configuration,
+    pub(crate) configuration: Configuration,
     pub(crate) primaries: Vec<Address>,
     pub(crate) central: Address,
     /// The client's own coordinator: active under locking and OCC, otherwise it only finishes what it has begun.
@@ -107,13 +107,6 @@ pub(crate) struct Called {
     pub(crate) tried: bool,
     /// Under a deterministic scheme.
     pub(crate) ordered: Option<Box<OrderedCall>>,
-}
-
-impl Called {
-    /// Whether an answer of this partition is still to come.
-    pub(crate) fn awaits(&self, partition: usize) -> bool {
-        self.ordered.as_ref().is_some_and(|ordered| ordered.participants.contains(partition))
-    }
 }
 
 #[derive(Debug)]
@@ -177,7 +170,11 @@ impl Router {
         if self.primary_of(route).is_some() || self.coordinates() {
             return primaries.any(is_unannounced);
         }
-        is_unannounced(&self.central) || self.is_ordered && primaries.any(is_unannounced)
+        // Any replica of a participant answers.
+        let is_deaf = |partition: usize| {
+            self.configuration.partitions.get(partition).is_some_and(|it| it.all().all(|(it, _)| is_unannounced(&it)))
+        };
+        is_unannounced(&self.central) || self.is_ordered && route.partitions.iter().any(is_deaf)
     }
 
     /// Sends the held calls whose members have announced their configurations since.
@@ -332,7 +329,7 @@ impl Router {
         let since = |configuration: &Configuration| configuration.coordinator_since(self.central);
         let (before, replaced) = (self.configuration.partitions.clone(), next.replaced(&self.configuration));
         let new_coordinator = since(&next) != since(&self.configuration);
-        let has_lost = |called: &Called| replaced.iter().any(|partition| called.awaits(partition));
+        let has_lost = |called: &Called| called.ordered.as_ref().is_some_and(|it| it.is_lost(&next.partitions));
         let mut answered = self.end_unknown(|at, called| match at {
             _ if has_lost(called) => true,
             None => false,
@@ -391,7 +388,11 @@ impl Router {
 
     /// Whether calls may depend on this party. Any coordinator can have the turn.
     pub fn needs(&self, party: Address) -> bool {
-        self.configuration.coordinator_since(party).is_some() || self.primaries.contains(&party)
+        let is_primary = || self.primaries.contains(&party);
+        let others = |partition: u8| self.configuration.partitions[usize::from(partition)].backups.len();
+        // Under a deterministic scheme any replica answers.
+        let is_alone = || !self.is_ordered || party.partition().is_some_and(|partition| others(partition) == 0);
+        self.configuration.coordinator_since(party).is_some() || is_primary() && is_alone()
     }
 
     fn on_result(&mut self, result: FragmentResult, now_us: u64, out: &mut Outbox) -> EndedCalls {

@@ -12,10 +12,10 @@ use crate::protocol::outbox::Outbox;
 impl Router {
     /// A party disconnected: calls that were sent to it have an unknown outcome.
     pub fn on_disconnected(&mut self, party: Address) -> EndedCalls {
-        let partition = party.partition().filter(|at| self.primaries[usize::from(*at)] == party);
-        self.end_unknown(|at, called| {
-            at == Some(party) || partition.is_some_and(|partition| called.awaits(partition.into()))
-        })
+        self.calls.iter_mut().filter_map(|(_, it)| it.ordered.as_mut()).for_each(|it| it.note_lost(party));
+        let partitions = self.configuration.partitions.clone();
+        let is_lost = |called: &Called| called.ordered.as_ref().is_some_and(|it| it.is_lost(&partitions));
+        self.end_unknown(|at, called| at == Some(party) || is_lost(called))
     }
 
     /// Waits for a call no more. If this client coordinates it, its session ends, so that coordinator 0 decides it. The

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::protocol::address::Address;
 use crate::protocol::configuration::SchemeKind;
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::input::{Digests, Input, InputBatch};
@@ -14,43 +15,56 @@ pub(super) struct SealedEpoch {
     /// As in [`InputBatch`].
     pub(super) sealed_in: u64,
     pub(super) inputs: Vec<Input>,
-    /// Of partitions that have executed it.
-    pub(super) digests: BTreeMap<u8, Digests>,
+    /// Of replicas that have executed it.
+    pub(super) digests: BTreeMap<Address, Digests>,
 }
 
 impl SealedEpoch {
-    /// The inputs of a partition, which was sent those of `before` last; `None`: there are none.
-    pub(super) fn batch(&self, partition: usize, before: u64) -> Option<Box<InputBatch>> {
+    /// The inputs of a replica of a partition, which was sent those of `before` last; `None`: there are none.
+    pub(super) fn batch(&self, to: Address, partition: usize, before: u64) -> Option<Box<InputBatch>> {
         let of_it = self.inputs.iter().filter(|input| input.participants.contains(partition));
         let inputs: Vec<_> = of_it.cloned().collect();
         let &Self { epoch, sealed_in, .. } = self;
-        let digests = self.digests.get(&(partition as u8)).cloned().unwrap_or_default();
+        let digests = self.digests.get(&to).cloned().unwrap_or_default();
         let has_more = false;
         (!inputs.is_empty()).then(|| Box::new(InputBatch { before, epoch, sealed_in, has_more, inputs, digests }))
     }
 }
 
 /// See the module.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct EpochLog {
+    /// The number of replica sets, each of which executes the log.
+    sets: u8,
     pub(super) epochs: VecDeque<SealedEpoch>,
     /// Inputs in them.
     pub(super) inputs: usize,
     /// The last epoch, which may not be needed any more.
     pub(super) last: u64,
-    /// The epoch of each partition's checkpoint.
-    checkpoints: BTreeMap<u8, u64>,
+    /// The epoch of each replica's checkpoint; [`DROPPED`]: nothing is kept for it.
+    checkpoints: BTreeMap<Address, u64>,
+    /// For each partition, an epoch after which the log has all of its inputs.
+    purged: BTreeMap<u8, u64>,
     /// The assigned time of the last input, in microseconds.
     pub(super) now_us: u64,
 }
 
+/// The checkpoint of a replica for which nothing is kept.
+const DROPPED: u64 = u64::MAX;
+
 impl EpochLog {
+    /// An empty log, which this number of replica sets execute.
+    pub(super) fn new(sets: u8) -> Self {
+        let (epochs, checkpoints, purged) = (VecDeque::new(), BTreeMap::new(), BTreeMap::new());
+        Self { sets, epochs, inputs: 0, last: 0, checkpoints, purged, now_us: 0 }
+    }
+
     /// The log of a base.
     ///
     /// # Errors
     /// As [`Self::apply`].
-    pub(super) fn of(remembered: Vec<Entry>) -> Result<Self, String> {
-        let mut log = Self::default();
+    pub(super) fn of(remembered: Vec<Entry>, sets: u8) -> Result<Self, String> {
+        let mut log = Self::new(sets);
         remembered.into_iter().try_for_each(|entry| log.apply(entry))?;
         Ok(log)
     }
@@ -79,12 +93,16 @@ impl EpochLog {
                 self.push(SealedEpoch { epoch, sealed_in: 0, inputs, digests: BTreeMap::new() });
                 Ok(())
             }
-            Entry::Digests(epoch, partition, digests) => {
-                self.note_digests(epoch, partition, digests);
+            Entry::Digests(epoch, (replica, _), digests) => {
+                self.note_digests(epoch, replica, digests);
                 Ok(())
             }
-            Entry::Checkpointed(partition, epoch) => {
-                self.note_checkpoint(partition, epoch);
+            Entry::Checkpointed((replica, _), epoch) => {
+                self.note_checkpoint(replica, epoch);
+                Ok(())
+            }
+            Entry::Purged(partition, epoch) => {
+                self.purged.insert(partition, epoch);
                 Ok(())
             }
             Entry::NoOp => Ok(()),
@@ -92,28 +110,73 @@ impl EpochLog {
         }
     }
 
-    /// Notes the digests of an epoch at a partition; whether they are new. The epoch may be one that is not needed any
+    /// The last epoch.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// An epoch that may still be needed.
+    pub(super) fn sealed(&self, epoch: u64) -> Option<&SealedEpoch> {
+        self.epochs.binary_search_by_key(&epoch, |it| it.epoch).ok().map(|at| &self.epochs[at])
+    }
+
+    /// Notes the digests of an epoch at a replica; whether they are new. The epoch may be one that is not needed any
     /// more.
-    pub(super) fn note_digests(&mut self, epoch: u64, partition: u8, digests: Digests) -> bool {
+    pub(super) fn note_digests(&mut self, epoch: u64, replica: Address, digests: Digests) -> bool {
         let Ok(at) = self.epochs.binary_search_by_key(&epoch, |it| it.epoch) else { return false };
         let known = &mut self.epochs[at].digests;
-        let is_new = !known.contains_key(&partition);
-        known.entry(partition).or_insert(digests);
+        let is_new = known.get(&replica) != Some(&digests);
+        known.insert(replica, digests);
         is_new
     }
 
-    /// The epoch of a partition's checkpoint; 0: none is known.
-    pub(super) fn checkpoint(&self, partition: u8) -> u64 {
-        self.checkpoints.get(&partition).copied().unwrap_or_default()
+    /// Forgets the digests of a replica after an epoch: it has other rows now, or executes them again.
+    pub(crate) fn forget_digests(&mut self, replica: Address, after: u64) {
+        for sealed in self.epochs.iter_mut().filter(|it| it.epoch > after) {
+            sealed.digests.remove(&replica);
+        }
     }
 
-    /// Notes the checkpoint of a partition, and forgets what no partition needs any more, but for the last epoch with
-    /// inputs: assigned times count on from there.
-    pub(super) fn note_checkpoint(&mut self, partition: u8, epoch: u64) {
-        let known = self.checkpoints.entry(partition).or_default();
+    /// The last epoch with inputs for a partition, of those that may still be needed.
+    pub(super) fn last_of(&self, partition: usize) -> u64 {
+        let is_of_it = |it: &&SealedEpoch| it.inputs.iter().any(|input| input.participants.contains(partition));
+        self.epochs.iter().rev().find(is_of_it).map_or(0, |it| it.epoch)
+    }
+
+    /// The epoch of a replica's checkpoint; 0: none is known.
+    pub(super) fn checkpoint(&self, replica: Address) -> u64 {
+        self.checkpoints.get(&replica).copied().unwrap_or_default()
+    }
+
+    /// An epoch after which the log has all inputs of a partition.
+    pub(super) fn purged(&self, partition: u8) -> u64 {
+        self.purged.get(&partition).copied().unwrap_or_default()
+    }
+
+    /// Nothing is kept for this replica any more.
+    pub(crate) fn note_dropped(&mut self, replica: Address) {
+        self.note_checkpoint(replica, DROPPED);
+    }
+
+    /// From now on everything is kept for this replica, for which nothing was kept.
+    pub(crate) fn note_returned(&mut self, replica: Address) {
+        if self.checkpoint(replica) == DROPPED {
+            self.checkpoints.remove(&replica);
+        }
+    }
+
+    /// Notes the checkpoint of a replica, and forgets what none needs any more, but for the last epoch with inputs:
+    /// assigned times count on from there.
+    pub(super) fn note_checkpoint(&mut self, replica: Address, epoch: u64) {
+        let Some(partition) = replica.partition() else { return };
+        let known = self.checkpoints.entry(replica).or_default();
         *known = epoch.max(*known);
-        let checkpoints = &self.checkpoints;
-        let has = |at: usize, epoch: u64| checkpoints.get(&(at as u8)).is_some_and(|checkpoint| *checkpoint >= epoch);
+        let of_all = (0..self.sets).map(|replica| self.checkpoint(Address::Replica { partition, replica }));
+        let Some(checkpoint) = of_all.min() else { return };
+        let purged = self.purged.entry(partition).or_default();
+        *purged = (*purged).max(checkpoint.min(self.last));
+        let purged = &self.purged;
+        let has = |at: usize, epoch: u64| purged.get(&(at as u8)).is_some_and(|purged| *purged >= epoch);
         let needs = |epoch: u64, input: &Input| input.participants.iter().any(|at| !has(at, epoch));
         let last = self.epochs.pop_back();
         self.epochs.retain(|it| it.inputs.iter().any(|input| needs(it.epoch, input)));
@@ -126,15 +189,18 @@ impl EpochLog {
         let entries = |it: &SealedEpoch| {
             let epoch = it.epoch;
             let digests = it.digests.clone().into_iter();
-            let digests = digests.map(move |(partition, digests)| Entry::Digests(epoch, partition, digests));
+            let digests = digests.map(move |(replica, digests)| Entry::Digests(epoch, (replica, 0), digests));
             std::iter::once(Entry::Inputs(epoch, it.inputs.clone())).chain(digests)
         };
-        let checkpoints = self.checkpoints.iter().map(|(partition, epoch)| Entry::Checkpointed(*partition, *epoch));
-        let mut remembered: Vec<_> = checkpoints.chain(self.epochs.iter().flat_map(entries)).collect();
+        let purged = self.purged.iter().map(|(partition, epoch)| Entry::Purged(*partition, *epoch));
+        let epochs = self.epochs.iter().flat_map(entries);
+        let mut remembered: Vec<_> = purged.chain(epochs).collect();
         if self.epochs.back().is_none_or(|last| last.epoch != self.last) {
             // Epochs count on.
             remembered.push(Entry::Inputs(self.last, Vec::new()));
         }
+        // After the epochs, of which a checkpoint notes what is not needed.
+        remembered.extend(self.checkpoints.iter().map(|(replica, epoch)| Entry::Checkpointed((*replica, 0), *epoch)));
         Base { held, scheme, remembered }
     }
 }

@@ -56,11 +56,25 @@ impl ExecutingTxn {
         }
     }
 
-    pub(super) fn receive_rows(&mut self, rows: Vec<RemoteReadResult>) {
+    pub(super) fn receive_rows(&mut self, mut rows: Vec<RemoteReadResult>) {
+        // Replicas of several sets send the same.
+        let is_same = |one: &RemoteReadResult, other: &RemoteReadResult| {
+            (one.partition, one.table) == (other.partition, other.table) && one.lookup == other.lookup
+        };
+        rows.retain(|row| !self.given.iter().any(|given| is_same(row, given)));
         self.missing.retain(|(partition, table, lookup)| {
             !rows.iter().any(|row| (row.partition, row.table) == (*partition, *table) && row.lookup == *lookup)
         });
         self.given.extend(rows);
+    }
+
+    /// The participants that it waits for, as seen by this one.
+    pub(super) fn awaits(&self, me: usize) -> PartitionSet {
+        let of_rows = self.missing.iter().map(|(partition, ..)| usize::from(*partition)).collect::<PartitionSet>();
+        // A vote against it ends it, whatever else is missing.
+        let of_votes =
+            if self.has_votes { self.input.participants.difference(self.votes.with(me)) } else { PartitionSet::EMPTY };
+        of_rows.union(of_votes)
     }
 
     /// Whether nothing is missing for its next run.

@@ -18,11 +18,13 @@ use glassbox::research::shard::{Call, DeclaredKeys, PartitionSet, Ran, Shard, Ta
 
 use super::executing::ExecutingTxn;
 use super::merge::Merge;
+use super::peers::{LATE_US, Oldest, Peers};
+use crate::participant::replication::send_state;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::input::{Digests, Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
-use crate::protocol::message::{Message, Outcome};
+use crate::protocol::message::{Message, Outcome, StopReason};
 use crate::protocol::outbox::{Action, Outbox, Work};
 use crate::scheduler::{LogPlace, Scheduler};
 
@@ -43,8 +45,11 @@ pub struct Executor {
     kind: SchedulerKind,
     /// The configuration since which it has its role: inputs that were sealed before are not answered.
     since: u64,
-    /// The primary of each partition.
-    pub(super) partitions: Vec<Address>,
+    pub(super) peers: Peers,
+    /// The oldest active transaction when it was looked for last.
+    pub(super) oldest: Option<Oldest>,
+    /// How long it waits before it is late, in microseconds.
+    pub(super) late_us: u32,
     /// Each sequencer.
     sequencers: Vec<Address>,
     /// Their epochs.
@@ -54,7 +59,7 @@ pub struct Executor {
     pub(super) places: BTreeMap<InputId, LogPlace>,
     next: LogPlace,
     /// All inputs up to this epoch have been received and put into the backlog.
-    epoch: u64,
+    pub(super) epoch: u64,
     /// Inputs that have not requested their locks; whether each is answered.
     backlog: VecDeque<(InputId, Input, bool)>,
     /// Epochs of which inputs have not ended.
@@ -94,20 +99,36 @@ pub(super) struct Bases {
     inputs: u32,
     /// Bytes of exchanges since the last base: their senders keep them until the next one.
     received_bytes: usize,
-    /// Messages to other partitions, which may need them again.
-    sent: BTreeMap<(InputId, u8), Vec<Exchange>>,
+    /// Replicas of the partition that wait for the rows, with the numbers of their requests.
+    joining: Vec<(Address, u64)>,
+    /// In a replica set: the digests of the last epochs, which another sequencer may not have received.
+    reported: BTreeMap<u64, Digests>,
+    /// The epoch of the last base that is durable.
+    based: u64,
+}
+
+/// Epochs of which a sequencer that fails may not have logged the digests: it logs them with the next epoch.
+const MAX_REPORTED: usize = 256;
+
+impl Bases {
+    /// Whether no further input may begin: the rows are to be copied between two epochs.
+    fn needs_pause(&self) -> bool {
+        self.is_due || !self.joining.is_empty()
+    }
 }
 
 impl Executor {
     /// An executor with the initial rows.
-    pub(crate) fn new(shard: Shard, kind: SchedulerKind, configuration: &Configuration) -> Self {
-        let since = configuration.partitions[shard.index()].since;
+    pub(crate) fn new(me: Address, shard: Shard, kind: SchedulerKind, configuration: &Configuration) -> Self {
+        let since = configuration.since_of(me).unwrap_or_default();
         Self {
             shard,
             scheduler: Scheduler::new(kind),
             kind,
             since,
-            partitions: configuration.primaries(),
+            peers: Peers::new(me, configuration),
+            oldest: None,
+            late_us: LATE_US,
             sequencers: configuration.sequencers().into_iter().map(|(sequencer, _)| sequencer).collect(),
             merge: Merge::new(configuration.sequencers().len(), 0),
             active: BTreeMap::new(),
@@ -125,29 +146,37 @@ impl Executor {
 
     /// An executor that continues from a base, made after this epoch, with what it had sent.
     pub(crate) fn recovered(
+        me: Address,
         shard: Shard,
         kind: SchedulerKind,
         configuration: &Configuration,
         (epoch, sent): (u64, Vec<(u8, Exchange)>),
         out: &mut Outbox,
     ) -> Self {
-        let mut executor = Self::new(shard, kind, configuration);
+        let mut executor = Self::new(me, shard, kind, configuration);
         (executor.epoch, executor.bases.has_journal) = (epoch, true);
         executor.merge = Merge::new(executor.sequencers.len(), epoch);
         executor.admitted = InputId { epoch, index: u32::MAX };
-        let me = executor.index();
-        for (partition, primary) in (0..).zip(&executor.partitions) {
-            if partition != me {
-                out.send(*primary, Message::ResumeAfter(epoch));
-            }
-        }
-        for (number, sequencer) in executor.sequencers.iter().enumerate() {
-            out.send(*sequencer, Message::ResumeAfter(executor.merge.received(number)));
-        }
         for (to, exchange) in sent {
-            executor.send(to, exchange, out);
+            executor.peers.keep(to, &exchange);
         }
+        executor.begin_place(me, configuration, out);
         executor
+    }
+
+    /// It has a place from now on: asks for what it has not received, and sends what others may not have received.
+    pub(crate) fn begin_place(&mut self, me: Address, configuration: &Configuration, out: &mut Outbox) {
+        self.since = configuration.since_of(me).unwrap_or_default();
+        let executed = self.executed();
+        for peer in (0..self.peers.partitions()).filter(|it| *it != self.index()).filter_map(|it| self.peers.own(it)) {
+            out.send(peer, Message::ResumeAfter(executed));
+        }
+        for (number, sequencer) in self.sequencers.iter().enumerate() {
+            out.send(*sequencer, Message::ResumeAfter(self.merge.received(number)));
+        }
+        for (to, exchange) in self.peers.kept() {
+            self.peers.of(to).for_each(|peer| out.send(peer, Message::Exchange(Box::new(exchange.clone()))));
+        }
     }
 
     /// Begins a journal with a base of the present rows.
@@ -178,11 +207,13 @@ impl Executor {
     /// The base is durable.
     pub(crate) fn based(&mut self, out: &mut Outbox) {
         let Some(epoch) = self.bases.making.take() else { return };
-        let me = self.index();
-        for (partition, primary) in (0..).zip(&self.partitions) {
-            if partition != me {
-                out.send(*primary, Message::Checkpointed(epoch));
-            }
+        self.bases.based = epoch;
+        for partition in (0..self.peers.partitions()).filter(|it| *it != self.index()) {
+            self.peers.all_of(partition).for_each(|it| out.send(it, Message::Checkpointed(epoch)));
+        }
+        // They begin again if they are still needed.
+        for partition in (0..self.peers.partitions()).filter(|it| self.peers.own(*it).is_some()).collect::<Vec<_>>() {
+            self.peers.end_links(partition).into_iter().for_each(|it| out.send(it, Message::Unlink));
         }
         for sequencer in &self.sequencers {
             out.send(*sequencer, Message::Checkpointed(epoch));
@@ -191,13 +222,54 @@ impl Executor {
 
     /// Another configuration; this partition is still its own.
     pub(crate) fn configure(&mut self, configuration: &Configuration, before: &Configuration, out: &mut Outbox) {
-        self.partitions = configuration.primaries();
+        self.peers.configure(configuration);
         let pairs = configuration.sequencers().into_iter().zip(before.sequencers());
         for (number, (now, _)) in pairs.enumerate().filter(|(_, (now, was))| now != was) {
             self.sequencers[number] = now.0;
-            // Inputs may have been lost with the former one.
+            // Inputs, and reports, may have been lost with the former one.
             out.send(now.0, Message::ResumeAfter(self.merge.received(number)));
+            for (epoch, digests) in &self.bases.reported {
+                out.send(now.0, Message::Executed(*epoch, digests.clone()));
+            }
+            if self.bases.based > 0 {
+                out.send(now.0, Message::Checkpointed(self.bases.based));
+            }
         }
+    }
+
+    /// Why a sequencer stops it, for the operator.
+    pub(crate) fn reason(&self, why: &StopReason) -> String {
+        let partition = self.shard.index();
+        let what = |epoch: &u64, input: &Input| {
+            let name = self.shard.procedure_name(&input.call).unwrap_or("?");
+            format!("procedure `{name}`, version {}, in epoch {epoch}, input {}", input.version, input.index)
+        };
+        match why {
+            StopReason::Behind { after } => format!(
+                "the input log does not have what follows epoch {after} of partition {partition} any more: this \
+                 replica's directory is lost or too old"
+            ),
+            StopReason::Ahead { after, last } => format!(
+                "partition {partition} has executed epoch {after}, and the input log ends at epoch {last}: this \
+                 replica's directory is of another cluster, or the log's directories are older copies"
+            ),
+            StopReason::Differs { epoch, input } => format!(
+                "partition {partition} has changed other rows than the majority of the replica sets: {}; the procedure \
+                 depends on more than its arguments and the rows, or memory or disk is damaged",
+                what(epoch, input)
+            ),
+            StopReason::Undecided { epoch, input } => format!(
+                "partition {partition}: the replica sets have changed different rows, and no majority says which are \
+                 right: {}; compare the programs and the machines, then start again with the directories of the right \
+                 set",
+                what(epoch, input)
+            ),
+        }
+    }
+
+    /// Sets how long a participant may be late, in microseconds, before another set's is asked.
+    pub(crate) fn set_late_us(&mut self, late_us: u32) {
+        self.late_us = if late_us == 0 { LATE_US } else { late_us };
     }
 
     /// The rows.
@@ -237,8 +309,19 @@ impl Executor {
                 out.send(from, Message::ResumeAfter(self.merge.received(number)));
             }
             Message::ResumeAfter(epoch) => self.send_again(from, epoch, out),
-            Message::Checkpointed(epoch) => self.forget_sent(from, epoch),
+            Message::Checkpointed(epoch) => self.peers.note_checkpoint(from, epoch),
+            Message::Unlink => self.peers.unlink(from),
+            Message::Join { since } if from.partition() == Some(self.index()) => {
+                // It has asked before, and waits for this answer only.
+                self.bases.joining.retain(|(other, _)| *other != from);
+                self.bases.joining.push((from, since));
+            }
+            Message::Stop { why, .. } => self.broken = Some(self.reason(&why)),
             Message::WriteCheckpoint if self.is_base_due(0) => self.bases.is_due = true,
+            // It has executed nothing since.
+            Message::WriteCheckpoint if self.bases.based > 0 => {
+                out.send(from, Message::Checkpointed(self.bases.based));
+            }
             // Without a journal it never executes anything again.
             Message::WriteCheckpoint if !self.bases.has_journal => {
                 out.send(from, Message::Checkpointed(self.merge.complete()));
@@ -270,10 +353,13 @@ impl Executor {
                 self.admit(id, input, is_answered, out);
                 continue;
             }
-            if !self.bases.is_due || !self.is_at_epoch_s_end() {
+            if !self.bases.needs_pause() || !self.is_at_epoch_s_end() {
                 return;
             }
-            self.begin_base(out);
+            self.send_rows(out);
+            if self.bases.is_due {
+                self.begin_base(out);
+            }
             self.take_due(out);
         }
     }
@@ -282,10 +368,24 @@ impl Executor {
         (self.bases.is_due, self.bases.inputs, self.bases.received_bytes) = (false, 0, 0);
         self.bases.making = Some(self.epoch);
         self.shard.fix();
-        let sent = self.bases.sent.iter().flat_map(|((_, to), sent)| sent.iter().map(|it| (*to, it.clone())));
-        let remembered = sent.map(|(to, exchange)| Entry::Sent(to, Box::new(exchange))).collect();
-        let scheme = SchemeKind::Deterministic(self.kind);
-        out.actions.push(Action::Base(Box::new(Base { held: self.epoch, scheme, remembered })));
+        out.actions.push(Action::Base(Box::new(self.base())));
+    }
+
+    /// The state besides the rows, between two epochs.
+    fn base(&self) -> Base {
+        let remembered = self.peers.kept().map(|(to, exchange)| Entry::Sent(to, Box::new(exchange.clone()))).collect();
+        Base { held: self.epoch, scheme: SchemeKind::Deterministic(self.kind), remembered }
+    }
+
+    /// Sends the rows to replicas of this partition that wait for them.
+    fn send_rows(&mut self, out: &mut Outbox) {
+        if self.bases.joining.is_empty() {
+            return;
+        }
+        let base = self.base();
+        for joining in std::mem::take(&mut self.bases.joining) {
+            send_state(&mut self.shard, &base, joining, out);
+        }
     }
 
     /// The number of a sequencer; `None`: it is none.
@@ -320,6 +420,12 @@ impl Executor {
             if self.broken.is_none() {
                 // Without a journal nothing is executed again.
                 let digests = if self.bases.has_journal { digests } else { Digests::new() };
+                if self.peers.has_others() {
+                    self.bases.reported.insert(epoch, digests.clone());
+                    if self.bases.reported.len() > MAX_REPORTED {
+                        self.bases.reported.pop_first();
+                    }
+                }
                 out.send(source, Message::Executed(epoch, digests));
             }
         }
@@ -327,29 +433,12 @@ impl Executor {
 
     /// Sends a message about an input to another participant, and keeps it while that one may need it again.
     pub(super) fn send(&mut self, to: u8, exchange: Exchange, out: &mut Outbox) {
-        if self.bases.has_journal {
-            self.bases.sent.entry((exchange.input, to)).or_default().push(exchange.clone());
+        if self.bases.has_journal && !self.peers.keep(to, &exchange) {
+            return;
         }
-        out.send(self.partitions[usize::from(to)], Message::Exchange(Box::new(exchange)));
-    }
-
-    fn partition_of(&self, primary: Address) -> Option<u8> {
-        self.partitions.iter().position(|known| *known == primary).map(|partition| partition as u8)
-    }
-
-    /// Another partition was restarted from its rows as of an epoch.
-    fn send_again(&mut self, from: Address, after: u64, out: &mut Outbox) {
-        let Some(to) = self.partition_of(from) else { return };
-        let sent = self.bases.sent.iter().filter(|((input, at), _)| *at == to && input.epoch > after);
-        for exchange in sent.flat_map(|(_, sent)| sent) {
-            out.send(from, Message::Exchange(Box::new(exchange.clone())));
+        for peer in self.peers.of(to) {
+            out.send(peer, Message::Exchange(Box::new(exchange.clone())));
         }
-    }
-
-    /// Another partition needs nothing up to an epoch any more.
-    fn forget_sent(&mut self, from: Address, epoch: u64) {
-        let Some(to) = self.partition_of(from) else { return };
-        self.bases.sent.retain(|(input, at), _| *at != to || input.epoch > epoch);
     }
 
     fn receive(&mut self, sequencer: Address, batch: InputBatch, out: &mut Outbox) {
@@ -363,7 +452,7 @@ impl Executor {
 
     /// Takes the epochs that are due, unless a base waits for the end of those before.
     fn take_due(&mut self, out: &mut Outbox) {
-        if self.bases.is_due {
+        if self.bases.needs_pause() {
             return;
         }
         while let Some(batch) = self.merge.next_due() {
@@ -426,10 +515,13 @@ impl Executor {
     }
 
     fn exchanged(&mut self, exchange: Exchange, out: &mut Outbox) {
-        self.bases.received_bytes += exchange.bytes();
         let Some(&place) = self.places.get(&exchange.input) else {
             if exchange.input > self.admitted {
-                self.early.entry(exchange.input).or_default().push(exchange);
+                let early = self.early.entry(exchange.input).or_default();
+                if !early.contains(&exchange) {
+                    self.bases.received_bytes += exchange.bytes();
+                    early.push(exchange);
+                }
             }
             return;
         };

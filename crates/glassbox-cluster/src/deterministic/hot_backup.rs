@@ -27,15 +27,20 @@ pub struct HotBackup {
 impl HotBackup {
     /// A backup with an empty log, from the beginning of a cluster or after this position.
     pub(crate) fn new(sequencer: Address, held: u64) -> Self {
-        Self { log: EpochLog::default(), held, sequencer, journal: None, lost: None }
+        Self { log: EpochLog::new(1), held, sequencer, journal: None, lost: None }
     }
 
-    /// A backup with this log.
+    /// An empty log that this number of replica sets execute.
+    pub(crate) fn of_sets(sequencer: Address, sets: u8) -> Self {
+        Self { log: EpochLog::new(sets), ..Self::new(sequencer, 0) }
+    }
+
+    /// A backup with this log, which this number of replica sets execute.
     ///
     /// # Errors
     /// When it is none of a sequencer.
-    pub(crate) fn following(sequencer: Address, base: Base) -> Result<Self, String> {
-        Ok(Self { log: EpochLog::of(base.remembered)?, ..Self::new(sequencer, base.held) })
+    pub(crate) fn following(sequencer: Address, base: Base, sets: u8) -> Result<Self, String> {
+        Ok(Self { log: EpochLog::of(base.remembered, sets)?, ..Self::new(sequencer, base.held) })
     }
 
     /// This backup, with a journal.

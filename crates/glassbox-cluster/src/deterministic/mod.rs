@@ -15,12 +15,15 @@
 //! two-phase commit: a participant that fails executes the same inputs again. Participants exchange votes only about
 //! transactions that may abort.
 
+mod comparing;
 pub(crate) mod epoch_log;
 mod executing;
 pub(crate) mod executor;
 pub(crate) mod hot_backup;
 mod input_log;
+mod linking;
 pub(crate) mod merge;
+mod peers;
 mod running;
 pub(crate) mod sequencer;
 #[cfg(test)]

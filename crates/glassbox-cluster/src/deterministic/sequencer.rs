@@ -21,11 +21,14 @@ use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::Entry;
 use crate::protocol::input::{Digests, Input, InputBatch, InputKeys, OrderSettings};
-use crate::protocol::message::{Message, Outcome, Submission};
+use crate::protocol::message::{Message, Outcome, StopReason, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
-/// Inputs in the log after which the partition whose checkpoint is the oldest is asked for another one.
-const MAX_LOGGED: usize = 1 << 19;
+/// A replica that makes no checkpoint until the log has this many times the inputs after which it was asked for one is
+/// left out.
+const MAX_LATE: u64 = 8;
+/// How long replica sets that differ go on until the others have executed the epoch too, in microseconds.
+pub(super) const MAX_DISPUTE_US: u64 = 5_000_000;
 /// Inputs of a partition that are sent again at once.
 const INPUTS_AT_ONCE: usize = 4_096;
 /// Keys of a call that are in the log; a call with more locks its partitions whole.
@@ -38,21 +41,37 @@ const MAX_INPUTS: usize = 4_096;
 /// frame.
 const INPUT_BYTES: usize = 1 << 20;
 
-/// The sequencer's view of a partition.
+/// The sequencer's view of a replica, which executes the log.
 #[derive(Debug)]
 struct Follower {
-    primary: Address,
+    replica: Address,
+    partition: usize,
+    /// The configuration since which it has its place.
+    since: u64,
     /// The last epoch with inputs for it that it was sent; `None`: it has not said yet what it has.
     sent: Option<u64>,
+    /// The last epoch that it has executed, as far as is known.
+    executed: u64,
     /// Epochs of which it has not executed the inputs that are on it alone: the entry of the stream that each waits
     /// for, and when it was sent. (Others may wait for a partition that is late.)
     unexecuted: VecDeque<(u64, u64, Option<u64>)>,
-    throttle: Throttle,
 }
 
 impl Follower {
-    fn new(primary: Address, sent: Option<u64>) -> Self {
-        Self { primary, sent, unexecuted: VecDeque::new(), throttle: Throttle::default() }
+    /// All replicas of a configuration.
+    fn all(configuration: &Configuration, sent: Option<u64>) -> Vec<Self> {
+        let partitions = configuration.partitions.iter().enumerate();
+        let all = partitions.flat_map(|(partition, it)| {
+            it.all().map(move |(replica, since)| Self {
+                replica,
+                partition,
+                since,
+                sent,
+                executed: 0,
+                unexecuted: VecDeque::new(),
+            })
+        });
+        all.collect()
     }
 
     /// How long it has had inputs on it alone that it has not executed, in microseconds.
@@ -69,19 +88,29 @@ pub struct Sequencer {
     configuration: u64,
     scheme: SchemeKind,
     followers: Vec<Follower>,
+    /// Of each partition.
+    throttles: Vec<Throttle>,
     /// Inputs of the next epoch.
     open: Vec<Input>,
     /// Sealed epochs that a partition may ask for again.
-    epochs: EpochLog,
+    pub(crate) epochs: EpochLog,
     /// Whether it has been kept from the beginning: a member of the cluster can be restarted, or replaced.
     keeps: bool,
-    /// Partitions that were asked for a checkpoint and have not made one.
-    asked: PartitionSet,
+    /// Replicas that were asked for a checkpoint and have not made one; the number of inputs, and the last epoch, when
+    /// they were.
+    asked: BTreeMap<Address, (u64, u64)>,
+    /// Inputs that it has sealed.
+    sealed: u64,
+    /// Epochs of partitions whose replica sets differ, while others have not executed them; and since when, in
+    /// microseconds.
+    pub(super) disputed: BTreeMap<(u64, u8), u64>,
+    /// Replicas that are to be left out of the configuration: they take the rows of another set.
+    pub(crate) unfit: Vec<Address>,
     /// Why it has stopped.
     broken: Option<String>,
     /// Entries that go with the next epoch: they need no force of their own.
     notes: Vec<Entry>,
-    log: LocalLog,
+    pub(super) log: LocalLog,
     /// The assigned time of the last input, in microseconds: it never goes back.
     now_us: u64,
     order: OrderSettings,
@@ -94,7 +123,6 @@ pub struct Sequencer {
 impl Sequencer {
     /// A sequencer of these partitions, with an empty log, which its hot backups have too.
     pub(crate) fn new(me: Address, configuration: &Configuration) -> Self {
-        let primaries = configuration.primaries().into_iter();
         let backups = configuration.hot_backups();
         let clock = match (&configuration.sequencer, me) {
             (None, Address::Coordinator(number)) => Some((number.into(), configuration.coordinators.len() as u64)),
@@ -103,11 +131,15 @@ impl Sequencer {
         let mut sequencer = Self {
             configuration: configuration.epoch,
             scheme: configuration.scheme,
-            followers: primaries.map(|primary| Follower::new(primary, Some(0))).collect(),
+            followers: Follower::all(configuration, Some(0)),
+            throttles: vec![Throttle::default(); configuration.partitions.len()],
             open: Vec::new(),
-            epochs: EpochLog::default(),
+            epochs: EpochLog::new(configuration.sets()),
             keeps: !backups.is_empty(),
-            asked: PartitionSet::EMPTY,
+            asked: BTreeMap::new(),
+            sealed: 0,
+            disputed: BTreeMap::new(),
+            unfit: Vec::new(),
             broken: None,
             notes: Vec::new(),
             log: LocalLog::new(&backups, 0),
@@ -136,7 +168,7 @@ impl Sequencer {
         (sequencer.keeps, sequencer.now_us) = (true, log.now_us);
         (sequencer.epochs, sequencer.log) = (log, LocalLog::new(journal.as_slice(), held));
         for follower in &sequencer.followers {
-            out.send(follower.primary, Message::ResumeAfter(sequencer.epochs.last));
+            out.send(follower.replica, Message::ResumeAfter(sequencer.epochs.last));
         }
         sequencer
     }
@@ -180,24 +212,39 @@ impl Sequencer {
     pub(crate) fn configure(
         &mut self,
         configuration: &Configuration,
-        before: &Configuration,
         journal: Option<Address>,
         now_us: u64,
         out: &mut Outbox,
     ) {
         self.configuration = configuration.epoch;
-        let replaced = configuration.replaced(before);
-        for (partition, follower) in self.followers.iter_mut().enumerate() {
-            follower.primary = configuration.partitions[partition].primary;
-            if replaced.contains(partition) {
-                follower.sent = None;
-                follower.unexecuted.clear();
-                self.asked = self.asked.difference(PartitionSet::of(partition));
+        for follower in Follower::all(configuration, None) {
+            match self.followers.iter_mut().find(|it| it.replica == follower.replica) {
+                Some(known) if known.since == follower.since => {}
+                known => {
+                    self.asked.remove(&follower.replica);
+                    self.notes.retain(|note| !is_of(note, follower.replica));
+                    self.epochs.note_returned(follower.replica);
+                    match known {
+                        Some(known) => *known = follower,
+                        None => self.followers.push(follower),
+                    }
+                }
             }
         }
+        for replica in self.followers.extract_if(.., |it| configuration.since_of(it.replica).is_none()) {
+            self.epochs.note_dropped(replica.replica);
+        }
+        self.unfit.retain(|it| configuration.since_of(*it).is_some());
+        self.compare_disputed(now_us, out);
         let backups = configuration.hot_backups();
         self.log.keep(&backups.into_iter().chain(journal).collect::<Vec<_>>(), out);
         self.go_on(now_us, out);
+    }
+
+    /// A replica has its place with the rows of another set: its reports were about others.
+    pub(crate) fn note_joining(&mut self, replica: Address) {
+        self.epochs.forget_digests(replica, 0);
+        self.notes.retain(|note| !is_of(note, replica));
     }
 
     /// Receives a message.
@@ -215,9 +262,9 @@ impl Sequencer {
                 self.add_backup(from, since, out);
                 self.go_on(now_us, out);
             }
-            Message::ResumeAfter(epoch) => self.resume(from, epoch, out),
+            Message::ResumeAfter(epoch) => self.resume(from, epoch, now_us, out),
             Message::Checkpointed(epoch) => self.truncate(from, epoch, out),
-            Message::Executed(epoch, digests) => self.note_executed(from, epoch, digests),
+            Message::Executed(epoch, digests) => self.note_executed(from, epoch, digests, now_us, out),
             Message::ExecutedOwn(epoch) => self.note_executed_own(from, epoch),
             _ => {}
         }
@@ -226,7 +273,7 @@ impl Sequencer {
     /// Appends a transaction to the log.
     fn submit(&mut self, client: Address, submission: Submission, now_us: u64, out: &mut Outbox) {
         let Submission { id, attempt, mut call, version, participants, keys, .. } = submission;
-        let all = PartitionSet::all(self.followers.len());
+        let all = PartitionSet::all(self.throttles.len());
         if participants.is_empty() || !participants.difference(all).is_empty() {
             let problem = format!("unknown partitions: {participants:?} of {all:?}");
             let outcome = Outcome::Failed(Failure::protocol(problem));
@@ -258,18 +305,24 @@ impl Sequencer {
             return None;
         }
         let partition = participants.lowest();
-        let follower = &mut self.followers[partition];
-        follower.throttle.observe(follower.lag_us(now_us), max_lag_us, now_us);
-        (!follower.throttle.admits()).then_some(partition as u8)
+        // The replica that is the least late answers.
+        let lags = self.followers.iter().filter(|it| it.partition == partition).map(|it| it.lag_us(now_us));
+        let throttle = &mut self.throttles[partition];
+        throttle.observe(lags.min().unwrap_or_default(), max_lag_us, now_us);
+        (!throttle.admits()).then_some(partition as u8)
     }
 
     /// When it has to be called again, in microseconds.
     pub(crate) fn next_tick_us(&self) -> Option<u64> {
-        self.seal_at_us
+        let disputed = self.disputed.values().min().map(|since_us| since_us + MAX_DISPUTE_US);
+        self.seal_at_us.into_iter().chain(disputed).min()
     }
 
-    /// The time has come to seal the open epoch.
+    /// The time has come to seal the open epoch, or to end a dispute.
     pub(crate) fn tick(&mut self, now_us: u64, out: &mut Outbox) {
+        if self.disputed.values().min().is_some_and(|since_us| now_us >= since_us + MAX_DISPUTE_US) {
+            self.compare_disputed(now_us, out);
+        }
         if self.seal_at_us.is_none_or(|at_us| at_us > now_us) {
             return;
         }
@@ -317,17 +370,18 @@ impl Sequencer {
     /// Seals the open epoch, and sends it when it is durable.
     fn seal(&mut self, epoch: u64, now_us: u64, out: &mut Outbox) {
         let inputs = self.take_open();
+        self.sealed += inputs.len() as u64;
         self.log.propose(|| Entry::Inputs(epoch, inputs.clone()), out);
         for note in std::mem::take(&mut self.notes) {
             self.log.propose(|| note, out);
         }
         let sealed = SealedEpoch { epoch, sealed_in: self.configuration, inputs, digests: BTreeMap::new() };
-        for (partition, follower) in self.followers.iter_mut().enumerate() {
-            let Some(before) = follower.sent else { continue };
-            let batch = sealed.batch(partition, before);
+        for follower in &mut self.followers {
+            let (Some(before), partition) = (follower.sent, follower.partition) else { continue };
+            let batch = sealed.batch(follower.replica, partition, before);
             if let Some(batch) = batch.or_else(|| self.clock.map(|_| InputBatch::empty(before, epoch))) {
                 follower.sent = Some(epoch);
-                self.log.send_when_decided(follower.primary, Message::Inputs(batch), out);
+                self.log.send_when_decided(follower.replica, Message::Inputs(batch), out);
                 let has_own = sealed.inputs.iter().any(|input| input.participants == PartitionSet::of(partition));
                 if has_own && self.order.max_lag_us > 0 {
                     follower.unexecuted.push_back((epoch, self.log.proposed(), None));
@@ -358,28 +412,48 @@ impl Sequencer {
         inputs
     }
 
-    /// A partition with few inputs writes checkpoints seldom, and the log is kept for it: asks it for one.
+    /// A partition with few inputs writes checkpoints seldom, and the log is kept for it: asks its replicas for one.
+    /// A replica that makes none for long is left out, if there is another.
     fn shorten(&mut self, out: &mut Outbox) {
-        if self.epochs.inputs < MAX_LOGGED {
+        let max_logged = u64::from(if self.order.logged == 0 { OrderSettings::LOGGED } else { self.order.logged });
+        if (self.epochs.inputs as u64) < max_logged {
             return;
         }
         let Some(first) = self.epochs.epochs.front() else { return };
         let participants = first.inputs.iter().fold(PartitionSet::EMPTY, |all, it| all.union(it.participants));
-        let needs = |at: &usize| self.epochs.checkpoint(*at as u8) < first.epoch;
-        let due: PartitionSet = participants.difference(self.asked).iter().filter(needs).collect();
-        self.asked = self.asked.union(due);
-        for at in due.iter() {
-            out.send(self.followers[at].primary, Message::WriteCheckpoint);
+        let needs =
+            |it: &&Follower| participants.contains(it.partition) && self.epochs.checkpoint(it.replica) < first.epoch;
+        for follower in self.followers.iter().filter(needs) {
+            let &mut (sealed, last) = self.asked.entry(follower.replica).or_insert_with(|| {
+                out.send(follower.replica, Message::WriteCheckpoint);
+                (self.sealed, self.epochs.last_of(follower.partition))
+            });
+            // One that executes the log and makes no checkpoints has rows that others may need.
+            let is_late = self.sealed - sealed >= MAX_LATE * max_logged && follower.executed < last;
+            if is_late && has_others(&self.followers, follower.replica) {
+                self.unfit.push(follower.replica);
+            }
         }
+        self.unfit.sort_unstable();
+        self.unfit.dedup();
     }
 
-    fn follower(&self, primary: Address) -> Option<usize> {
-        self.followers.iter().position(|follower| follower.primary == primary)
+    fn follower(&self, replica: Address) -> Option<usize> {
+        self.followers.iter().position(|follower| follower.replica == replica)
     }
 
-    /// A partition asks for the inputs after an epoch.
-    fn resume(&mut self, from: Address, after: u64, out: &mut Outbox) {
-        let Some(partition) = self.follower(from) else { return };
+    /// A replica asks for the inputs after an epoch.
+    fn resume(&mut self, from: Address, after: u64, now_us: u64, out: &mut Outbox) {
+        let Some(at) = self.follower(from) else { return };
+        let partition = self.followers[at].partition;
+        // Of several sequencers, each has one epoch of so many.
+        let next = after.saturating_add(self.clock.map_or(0, |(_, count)| count - 1));
+        if next < self.epochs.purged(partition as u8) {
+            return self.stop(from, StopReason::Behind { after }, out);
+        }
+        if after > self.epochs.last && has_others(&self.followers, from) {
+            return self.stop(from, StopReason::Ahead { after, last: self.epochs.last }, out);
+        }
         if after > self.epochs.last {
             self.broken = Some(format!(
                 "{from} has executed epoch {after} of the input log, and this log ends at epoch {}: its directory is \
@@ -391,14 +465,18 @@ impl Sequencer {
         let at_once = self.order.again_at_once as usize;
         let (mut before, mut left) = (after, if at_once == 0 { INPUTS_AT_ONCE } else { at_once });
         for sealed in self.epochs.epochs.iter().filter(|it| it.epoch > after) {
-            let Some(mut batch) = sealed.batch(partition, before) else { continue };
+            let Some(mut batch) = sealed.batch(from, partition, before) else { continue };
             before = sealed.epoch;
             left = left.saturating_sub(batch.inputs.len());
             batch.has_more = left == 0;
+            if has_others(&self.followers, from) {
+                // It is compared with the others, not with what it was before.
+                batch.digests.clear();
+            }
             self.log.send_when_decided(from, Message::Inputs(batch), out);
             if left == 0 {
                 // It asks for the rest.
-                self.followers[partition].sent = None;
+                self.followers[at].sent = None;
                 return;
             }
         }
@@ -407,7 +485,12 @@ impl Sequencer {
             before = self.epochs.last;
             self.log.send_when_decided(from, Message::Inputs(batch), out);
         }
-        self.followers[partition].sent = Some(before);
+        let is_new = self.followers[at].sent.replace(before).is_none();
+        if is_new && has_others(&self.followers, from) {
+            // It reports again what it executes again; the rest a predecessor may not have compared.
+            self.epochs.forget_digests(from, after);
+            self.compare_all(partition as u8, now_us, out);
+        }
     }
 
     /// A partition has executed the inputs of an epoch that are on it alone.
@@ -420,24 +503,78 @@ impl Sequencer {
         }
     }
 
-    /// A partition has executed an epoch.
-    fn note_executed(&mut self, from: Address, epoch: u64, digests: Digests) {
+    /// A replica has executed an epoch.
+    fn note_executed(&mut self, from: Address, epoch: u64, digests: Digests, now_us: u64, out: &mut Outbox) {
         self.note_executed_own(from, epoch);
-        let Some(partition) = self.follower(from).filter(|_| !digests.is_empty()).map(|at| at as u8) else { return };
-        if self.epochs.note_digests(epoch, partition, digests.clone()) {
-            self.notes.push(Entry::Digests(epoch, partition, digests));
+        // Of one replica set, an epoch that changed nothing is compared with nothing.
+        let has_others = has_others(&self.followers, from);
+        let is_compared = !digests.is_empty() || has_others;
+        let Some(at) = self.follower(from) else { return };
+        self.followers[at].executed = epoch.max(self.followers[at].executed);
+        if !is_compared {
+            return;
+        }
+        if self.epochs.note_digests(epoch, from, digests.clone()) {
+            self.notes.push(Entry::Digests(epoch, (from, self.followers[at].since), digests));
+        }
+        if has_others {
+            // Known digests too: a replica that was stopped may have been started again.
+            self.compare(epoch, self.followers[at].partition as u8, now_us, out);
         }
     }
 
-    /// A partition needs no inputs up to an epoch any more.
+    /// A replica needs no inputs up to an epoch any more.
     fn truncate(&mut self, from: Address, epoch: u64, out: &mut Outbox) {
-        let Some(partition) = self.follower(from) else { return };
-        self.followers[partition].unexecuted.retain(|(other, ..)| *other > epoch);
-        self.epochs.note_checkpoint(partition as u8, epoch);
-        self.asked = self.asked.difference(PartitionSet::of(partition));
+        let Some(at) = self.follower(from) else { return };
+        self.followers[at].unexecuted.retain(|(other, ..)| *other > epoch);
+        self.epochs.note_checkpoint(from, epoch);
+        self.asked.remove(&from);
         self.shorten(out);
-        self.notes.push(Entry::Checkpointed(partition as u8, epoch));
+        let note = Entry::Checkpointed((from, self.followers[at].since), epoch);
+        if has_others(&self.followers, from) {
+            // A replica that has joined owes nothing from then on.
+            self.log.propose(|| note, out);
+        } else {
+            self.notes.push(note);
+        }
     }
+
+    /// Whether a replica has said what it has, and goes on from there.
+    pub(super) fn has_resumed(&self, replica: Address) -> bool {
+        self.follower(replica).is_some_and(|at| self.followers[at].sent.is_some())
+    }
+
+    /// The replicas of a partition.
+    pub(super) fn replicas_of(&self, partition: u8) -> Vec<Address> {
+        let of_it = self.followers.iter().filter(|it| it.partition == usize::from(partition));
+        of_it.map(|it| it.replica).collect()
+    }
+
+    /// Stops a replica. If there are others of its partition, it is left out until it has taken the rows of one.
+    pub(super) fn stop(&mut self, replica: Address, why: StopReason, out: &mut Outbox) {
+        // Another one has rows that can be taken.
+        let others = self.replicas_of(replica.partition().unwrap_or_default()).into_iter();
+        let is_source = |other: Address| other != replica && self.has_resumed(other) && !self.unfit.contains(&other);
+        let may_join = matches!(why, StopReason::Behind { .. } | StopReason::Differs { .. });
+        let joins = may_join && others.into_iter().any(is_source);
+        if joins && !self.unfit.contains(&replica) {
+            self.unfit.push(replica);
+        }
+        if let (Some(at), false) = (self.follower(replica), joins) {
+            self.followers[at].sent = None;
+        }
+        self.log.send_when_decided(replica, Message::Stop { why: Box::new(why), joins }, out);
+    }
+}
+
+/// Whether a note is about this replica.
+fn is_of(note: &Entry, replica: Address) -> bool {
+    matches!(note, Entry::Digests(_, (of, _), _) | Entry::Checkpointed((of, _), _) if *of == replica)
+}
+
+/// Whether a partition has other replicas than this one.
+fn has_others(followers: &[Follower], replica: Address) -> bool {
+    followers.iter().any(|it| it.replica != replica && it.replica.partition() == replica.partition())
 }
 
 /// The number of keys that were found for an input.

@@ -27,8 +27,10 @@ use crate::protocol::outbox::{Action, Outbox};
 enum Proposal {
     /// This member was elected.
     Lead(Address),
-    /// A replica was restarted; the number tells its lives apart.
-    Return(Address, u64),
+    /// A replica was restarted; the number tells its lives apart; and whether it has rows.
+    Return(Address, u64, bool),
+    /// A replica cannot go on: it is left out until it returns and takes the rows of another set.
+    Drop(Address),
     /// The next entry of the stream of the sequencer that has its role since this configuration.
     Entry { since: u64, position: u64, entry: Entry },
 }
@@ -37,8 +39,8 @@ enum Proposal {
 #[derive(Debug)]
 struct Agreed {
     configuration: Configuration,
-    /// The last life of each replica that was given a place.
-    lives: BTreeMap<Address, u64>,
+    /// The last life of each replica that was given a place, and whether it joins with the rows of another set.
+    lives: BTreeMap<Address, (u64, bool)>,
     /// The input log.
     log: HotBackup,
 }
@@ -47,23 +49,33 @@ struct Agreed {
 #[derive(Serialize, Deserialize)]
 struct AgreedState {
     configuration: Configuration,
-    lives: BTreeMap<Address, u64>,
+    lives: BTreeMap<Address, (u64, bool)>,
     base: Base,
 }
 
 /// What a decision means for the member.
 #[derive(Debug)]
 pub(crate) enum Effect {
-    /// This configuration is in force; if it gives a replica its place again, which one, and in which life.
-    Configured(Box<Configuration>, Option<(Address, u64)>),
+    /// This configuration is in force; if it gives a replica its place again, how.
+    Configured(Box<Configuration>, Option<Place>),
     /// The sequencer's stream is decided up to this position, which the sequencer since this configuration proposed.
     Held { since: u64, position: u64 },
+}
+
+/// The place that a returned replica is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) replica: Address,
+    pub(crate) life: u64,
+    /// Whether it takes the rows of another replica set.
+    pub(crate) joins: bool,
 }
 
 impl Agreed {
     fn new(configuration: Configuration) -> Self {
         let sequencer = configuration.sequencer.as_ref().map_or(Address::Coordinator(0), |it| it.primary);
-        Self { configuration, lives: BTreeMap::new(), log: HotBackup::new(sequencer, 0) }
+        let log = HotBackup::of_sets(sequencer, configuration.sets());
+        Self { configuration, lives: BTreeMap::new(), log }
     }
 
     /// The configuration since which the present sequencer has its role.
@@ -78,16 +90,33 @@ impl Agreed {
         postcard::to_allocvec(&state).expect("states can be written").into()
     }
 
-    fn of(state: &[u8]) -> Result<Self, String> {
+    fn of(state: &[u8], sets: u8) -> Result<Self, String> {
         let AgreedState { configuration, lives, base } =
             postcard::from_bytes(state).map_err(|error| format!("the state of the agreed log: {error}"))?;
         let primary = configuration.sequencer.as_ref().map(|it| it.primary);
-        let log = HotBackup::following(primary.ok_or("the state of the agreed log is of another cluster")?, base)?;
+        let log =
+            HotBackup::following(primary.ok_or("the state of the agreed log is of another cluster")?, base, sets)?;
         Ok(Self { configuration, lives, log })
     }
 
-    fn configured(&self, placed: Option<(Address, u64)>) -> Option<Effect> {
+    fn configured(&self, placed: Option<Place>) -> Option<Effect> {
         Some(Effect::Configured(Box::new(self.configuration.clone()), placed))
+    }
+
+    /// Whether a replica has its place in this life.
+    fn has_place(&self, replica: Address, life: u64) -> bool {
+        self.lives.get(&replica).is_some_and(|it| it.0 == life) && self.configuration.since_of(replica).is_some()
+    }
+
+    /// Whether a replica has to take the rows of another set, and may not have done so.
+    fn owes_join(&self, replica: Address) -> bool {
+        self.lives.get(&replica).is_some_and(|(_, joins)| *joins)
+    }
+
+    /// The other replicas of its partition.
+    fn others(&self, replica: Address) -> impl Iterator<Item = Address> {
+        let of_it = replica.group().and_then(|group| self.configuration.group(group));
+        of_it.into_iter().flat_map(|it| it.all()).map(|(other, _)| other).filter(move |other| *other != replica)
     }
 
     fn apply(&mut self, proposal: Proposal) -> Result<Option<Effect>, String> {
@@ -96,12 +125,41 @@ impl Agreed {
                 self.configuration = self.configuration.resume(&[member], &[], &[]);
                 Ok(self.configured(None))
             }
-            Proposal::Return(replica, life) if self.lives.get(&replica) != Some(&life) => {
-                self.lives.insert(replica, life);
-                self.configuration = self.configuration.resume(&[replica], &[], &[]);
-                Ok(self.configured(Some((replica, life))))
+            Proposal::Return(replica, life, has_rows) if !self.has_place(replica, life) => {
+                // One that has not made a checkpoint since it joined may still have its former rows. If they are the
+                // only ones, they are the best.
+                let is_doubtful = self.configuration.since_of(replica).is_none() || self.owes_join(replica);
+                let joins = !has_rows || is_doubtful && self.others(replica).any(|other| !self.owes_join(other));
+                self.lives.insert(replica, (life, joins));
+                self.configuration = self.configuration.returned(replica);
+                self.log.log.note_returned(replica);
+                if joins {
+                    self.log.log.forget_digests(replica, 0);
+                }
+                Ok(self.configured(Some(Place { replica, life, joins })))
             }
+            // Another one has to have the rows.
+            Proposal::Drop(replica) if !self.others(replica).any(|other| !self.owes_join(other)) => Ok(None),
+            Proposal::Drop(replica) => Ok(self.configuration.dropped(replica).and_then(|next| {
+                self.configuration = next;
+                self.log.log.note_dropped(replica);
+                self.configured(None)
+            })),
             Proposal::Entry { since, position, entry } if since == self.since() && position == self.log.held + 1 => {
+                let entry = match entry {
+                    // Of an earlier place of the replica.
+                    Entry::Digests(_, of, _) | Entry::Checkpointed(of, _)
+                        if self.configuration.since_of(of.0) != Some(of.1) =>
+                    {
+                        Entry::NoOp
+                    }
+                    entry => entry,
+                };
+                if let Entry::Checkpointed((replica, _), _) = &entry
+                    && let Some((_, joins)) = self.lives.get_mut(replica)
+                {
+                    *joins = false;
+                }
                 self.log.append(position, entry)?;
                 Ok(Some(Effect::Held { since, position }))
             }
@@ -208,6 +266,11 @@ impl AgreedLog {
         self.agreed.log.clone().with_journal(self.me)
     }
 
+    /// The last epoch that is decided.
+    pub(crate) fn log_end(&self) -> u64 {
+        self.agreed.log.log.last()
+    }
+
     /// Begins the journal.
     pub(crate) fn begin_journal(&mut self, out: &mut Outbox) {
         self.has_journal = true;
@@ -256,15 +319,22 @@ impl AgreedLog {
     }
 
     /// A restarted replica waits for a place.
-    pub(crate) fn returned(&mut self, replica: Address, life: u64, out: &mut Outbox) {
-        if self.agreed.lives.get(&replica) == Some(&life) {
+    pub(crate) fn returned(&mut self, replica: Address, life: u64, has_rows: bool, out: &mut Outbox) {
+        if self.agreed.has_place(replica, life) {
+            let joins = self.agreed.owes_join(replica);
             // It has one, and did not receive the configuration.
             let configuration = Box::new(self.agreed.configuration.clone());
-            return out.send(replica, Message::Placed { life, configuration });
+            return out.send(replica, Message::Placed { life, joins, configuration });
         }
-        if self.agreement.leadership().is_ready && self.returned.insert(replica, life) != Some(life) {
-            self.propose(&Proposal::Return(replica, life));
+        let is_known = replica.partition().is_some() && self.first.since_of(replica).is_some();
+        if is_known && self.agreement.leadership().is_ready && self.returned.insert(replica, life) != Some(life) {
+            self.propose(&Proposal::Return(replica, life, has_rows));
         }
+    }
+
+    /// A replica is to be left out.
+    pub(crate) fn drop_replica(&mut self, replica: Address) {
+        self.propose(&Proposal::Drop(replica));
     }
 
     /// When it is to be polled, in microseconds.
@@ -345,7 +415,7 @@ impl AgreedLog {
     pub(crate) fn apply_next(&mut self) -> Option<Effect> {
         while self.broken.is_none() {
             let effect = match self.decided.pop_front()? {
-                Decided::State(state) => Agreed::of(&state).map(|agreed| {
+                Decided::State(state) => Agreed::of(&state, self.first.sets()).map(|agreed| {
                     self.agreed = agreed;
                     self.agreed.configured(None)
                 }),
@@ -355,7 +425,13 @@ impl AgreedLog {
                 },
             };
             match effect {
-                Ok(Some(effect)) => return Some(effect),
+                Ok(Some(effect)) => {
+                    if matches!(effect, Effect::Configured(..)) {
+                        // One that still waits for a place asks again.
+                        self.returned.clear();
+                    }
+                    return Some(effect);
+                }
                 Ok(None) => {}
                 Err(why) => self.broken = Some(why),
             }

@@ -2,6 +2,7 @@
 
 use crate::deterministic::sequencer::Sequencer;
 use crate::node::member::{Member, answer};
+use crate::node::recovered::Returned;
 use crate::node::role::Role;
 use crate::participant::partition::Partition;
 use crate::protocol::address::Address;
@@ -17,7 +18,7 @@ impl Member {
         let before = std::mem::replace(&mut self.configuration, next);
         self.order_since = self.configuration.order_since();
         match self.me {
-            Address::Replica { partition, .. } => self.take_role(usize::from(partition), &before, out),
+            Address::Replica { partition, .. } => self.take_role(usize::from(partition), &before, now_us, out),
             Address::Coordinator(_) if self.agreed.is_some() => self.take_agreed_role(&before, now_us, out),
             Address::Coordinator(_) if self.configuration.scheme.is_deterministic() => {
                 self.take_sequencer_role(&before, now_us, out);
@@ -64,7 +65,7 @@ impl Member {
         let (backup, is_same) = (self.configuration.backup_since(me), since(&self.configuration) == since(before));
         self.role = match std::mem::replace(&mut self.role, Role::Idle) {
             Role::Sequencer(mut sequencer) if is_sequencer && keeps_place => {
-                sequencer.configure(&self.configuration, before, journal, now_us, out);
+                sequencer.configure(&self.configuration, journal, now_us, out);
                 Role::Sequencer(sequencer)
             }
             Role::HotBackup(backup) if is_sequencer => {
@@ -87,7 +88,7 @@ impl Member {
         let keeps_place = self.configuration.coordinator_since(me) == before.coordinator_since(me);
         self.role = match std::mem::replace(&mut self.role, Role::Idle) {
             Role::Sequencer(mut sequencer) if is_sequencer && keeps_place => {
-                sequencer.configure(&self.configuration, before, Some(me), now_us, out);
+                sequencer.configure(&self.configuration, Some(me), now_us, out);
                 Role::Sequencer(sequencer)
             }
             _ if is_sequencer && !keeps_place => {
@@ -98,7 +99,47 @@ impl Member {
         self.set_order();
     }
 
-    fn take_role(&mut self, partition: usize, before: &Configuration, out: &mut Outbox) {
+    /// The role of a replica of a partition under a deterministic scheme.
+    fn take_executor_role(&mut self, before: &Configuration, now_us: u64, out: &mut Outbox) {
+        let (me, since) = (self.me, self.configuration.since_of(self.me));
+        let keeps_place = since.is_some() && since == before.since_of(me);
+        self.role = match std::mem::replace(&mut self.role, Role::Idle) {
+            Role::Executor(mut executor) if keeps_place => {
+                executor.configure(&self.configuration, before, out);
+                Role::Executor(executor)
+            }
+            // It was given a place once more: it asked in an earlier life, and goes on. It was not left out in between.
+            Role::Executor(mut executor)
+                if since.is_some()
+                    && self.configuration.agreement.is_some()
+                    && self.configuration.epoch == before.epoch + 1 =>
+            {
+                executor.configure(&self.configuration, before, out);
+                executor.begin_place(me, &self.configuration, out);
+                Role::Executor(executor)
+            }
+            Role::Returned(mut returned) if since.is_some() => match returned.recovered.take() {
+                Some(recovered) => Self::recovered_role(me, &self.configuration, recovered, out),
+                None => {
+                    let first = (None, Role::FIRST_PATIENCE_US);
+                    Role::joining_set(me, first, (&self.configuration, &self.make), now_us, out)
+                }
+            },
+            role @ Role::Joining { .. } if keeps_place => role,
+            // It is asked for its place, or was left out.
+            role @ Role::Returned(_) => role,
+            _ if self.configuration.agreement.is_some() => {
+                Role::Returned(Box::new(Returned::new(None, now_us, now_us + self.pause_us())))
+            }
+            _ => Role::Idle,
+        };
+        self.set_order();
+    }
+
+    fn take_role(&mut self, partition: usize, before: &Configuration, now_us: u64, out: &mut Outbox) {
+        if self.configuration.scheme.is_deterministic() {
+            return self.take_executor_role(before, now_us, out);
+        }
         let scheme = self.configuration.scheme;
         let another_scheme = self.configuration.scheme_since != before.scheme_since;
         let (now, was) = (&self.configuration.partitions[partition], &before.partitions[partition]);
@@ -117,10 +158,6 @@ impl Member {
                 partition.keep_backups(&now.backups().into_iter().chain(journal).collect::<Vec<_>>(), out);
                 Role::Primary(partition)
             }
-            Role::Executor(mut executor) if now.primary == me && now.since == was.since => {
-                executor.configure(&self.configuration, before, out);
-                Role::Executor(executor)
-            }
             Role::Backup(backup) if now.primary == me => {
                 let mut partition = Partition::promoted(*backup, out);
                 partition.sample(self.samples);
@@ -128,9 +165,6 @@ impl Member {
                     partition.switch(scheme, out);
                 }
                 Role::Primary(Box::new(partition))
-            }
-            Role::Returned(returned) if now.primary == me => {
-                Self::recovered_role(me, &self.configuration, returned.recovered, out)
             }
             role @ (Role::Backup(_) | Role::Joining { .. }) if follows => role,
             _ => Role::joining(me, &self.configuration, &self.make, out),

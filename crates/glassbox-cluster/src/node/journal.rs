@@ -147,10 +147,16 @@ impl Member {
             }
             state => {
                 let recovered = RecoveredReplica { state, ..recovered };
-                (None, Role::Returned(Box::new(Returned { recovered, life, ask_at_us: 0 })))
+                (None, Role::Returned(Box::new(Returned::new(Some(recovered), life, 0))))
             }
         };
         Ok(Self { journals: true, agreed, ..Self::new(me, configuration, make, role) })
+    }
+
+    /// A replica of a replica set that has lost its rows: it takes those of another set. `life`: tells its lives apart.
+    pub fn returned_without_rows(me: Address, configuration: Configuration, make: MakeShard, life: u64) -> Self {
+        let role = Role::Returned(Box::new(Returned::new(None, life, 0)));
+        Self { journals: true, ..Self::new(me, configuration, make, role) }
     }
 
     /// The role of a primary or sequencer that continues from a journal.
@@ -162,7 +168,7 @@ impl Member {
     ) -> Role {
         match (recovered.state, configuration.scheme) {
             (RecoveredState::Executor(shard, epoch, sent), SchemeKind::Deterministic(kind)) => {
-                Role::Executor(Box::new(Executor::recovered(*shard, kind, configuration, (epoch, sent), out)))
+                Role::Executor(Box::new(Executor::recovered(me, *shard, kind, configuration, (epoch, sent), out)))
             }
             (RecoveredState::Sequencer(log), _) => {
                 Role::Sequencer(Box::new(Sequencer::succeeding(me, configuration, *log, out)))

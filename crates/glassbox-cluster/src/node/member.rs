@@ -3,6 +3,7 @@
 //! The guard admits messages whose senders have the role to send them, keeps messages of later configurations until
 //! these arrive, and sends the present configuration to senders that have an older one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use glassbox::research::shard::{PartitionSet, Shard, Stamp};
@@ -13,14 +14,15 @@ use crate::deterministic::executor::Executor;
 use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
 use crate::deterministic::throttle::Throttle;
-use crate::node::agreed_log::{AgreedLog, Effect};
+use crate::node::agreed_log::{AgreedLog, Effect, Place};
+use crate::node::recovered::{RecoveredReplica, RecoveredState, Returned};
 use crate::node::role::{MakeShard, Role};
 use crate::participant::admission::Admission;
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
 use crate::protocol::address::{Address, Session};
 use crate::protocol::configuration::{Configuration, SchemeKind};
-use crate::protocol::entry::Base;
+use crate::protocol::entry::{Base, Entry};
 use crate::protocol::input::OrderSettings;
 use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet};
 use crate::protocol::outbox::{Action, Outbox};
@@ -47,7 +49,15 @@ pub struct Member {
     pub(crate) admission: Admission,
     /// Its part in the agreement on the input log, if there is one.
     pub(crate) agreed: Option<Box<AgreedLog>>,
+    /// How often a sequencer has stopped it.
+    pub(crate) stops: u32,
 }
+
+/// How long a replica that was stopped twice waits before it asks for its place, in microseconds. Each further time it
+/// waits twice as long.
+const FIRST_PAUSE_US: u64 = 50_000;
+/// The longest time.
+const MAX_PAUSE_US: u64 = 60_000_000;
 
 impl Member {
     /// A replica at the beginning of a cluster, with the partition's initial rows.
@@ -55,7 +65,7 @@ impl Member {
         let Address::Replica { partition, .. } = me else { panic!("{me} is no replica") };
         let (replicas, scheme) = (&configuration.partitions[usize::from(partition)], configuration.scheme);
         let role = if let SchemeKind::Deterministic(scheduler) = scheme {
-            Role::Executor(Box::new(Executor::new(shard, scheduler, &configuration)))
+            Role::Executor(Box::new(Executor::new(me, shard, scheduler, &configuration)))
         } else if replicas.primary == me {
             Role::Primary(Box::new(Partition::new(shard, scheme, &replicas.backups())))
         } else {
@@ -68,7 +78,22 @@ impl Member {
         let (order_since, begun) = (configuration.order_since(), role.begun(me, &configuration));
         let (early, order, samples, journals) = (Vec::new(), OrderSettings::default(), false, false);
         let (admission, agreed) = (Admission::default(), None);
-        Self { me, configuration, make, role, early, order_since, begun, samples, journals, order, admission, agreed }
+        let stops = 0;
+        Self {
+            me,
+            configuration,
+            make,
+            role,
+            early,
+            order_since,
+            begun,
+            samples,
+            journals,
+            order,
+            admission,
+            agreed,
+            stops,
+        }
     }
 
     /// The epoch since which a member of a group has its role.
@@ -151,6 +176,17 @@ impl Member {
         }
     }
 
+    /// The last epoch of the input log that it has executed, or that its log has.
+    pub fn progress(&self) -> Option<u64> {
+        match (&self.role, &self.agreed) {
+            (Role::Executor(executor), _) => Some(executor.executed()),
+            (Role::Sequencer(sequencer), _) => Some(sequencer.epochs.last()),
+            (Role::HotBackup(backup), _) => Some(backup.log.last()),
+            (_, Some(agreed)) => Some(agreed.log_end()),
+            _ => None,
+        }
+    }
+
     /// Why its part in the agreement has stopped, if it has.
     pub(crate) fn disagrees(&self) -> Option<String> {
         self.agreed.as_ref()?.broken()
@@ -191,10 +227,10 @@ impl Member {
         match packet.message {
             Message::Agreement(message) => agreed.receive(from, &message),
             Message::Ack { sequence } if from == self.me => agreed.forced(sequence),
-            Message::Returned { life } => agreed.returned(from, life, out),
+            Message::Returned { life, has_rows } => agreed.returned(from, life, has_rows, out),
             // Only what is decided counts.
             Message::Configure(_) => {}
-            Message::Submit(_) if !matches!(self.role, Role::Sequencer(_)) => {
+            Message::Submit(_) | Message::ResumeAfter(_) if !matches!(self.role, Role::Sequencer(_)) => {
                 out.send(from, Message::Configure(Box::new(self.configuration.clone())));
             }
             _ => self.admit(from, packet, now_us, out),
@@ -203,18 +239,21 @@ impl Member {
     }
 
     /// Receives a message that is not of the agreement.
-    fn admit(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
-        match packet.message {
+    fn admit(&mut self, from: Address, mut packet: Packet, now_us: u64, out: &mut Outbox) {
+        match (packet.message, &mut self.role) {
             // Its place may be that of an earlier life.
-            Message::Configure(_) if matches!(self.role, Role::Returned(_)) => return,
-            Message::Configure(configuration) => return self.configure(*configuration, now_us, out),
-            Message::Placed { life, configuration } => {
-                if matches!(&self.role, Role::Returned(returned) if returned.life == life) {
-                    self.configure(*configuration, now_us, out);
+            (Message::Configure(configuration), Role::Returned(returned)) => return returned.keep(configuration),
+            (Message::Configure(configuration), _) => return self.configure(*configuration, now_us, out),
+            (Message::Placed { life, joins, configuration }, Role::Returned(returned)) if returned.life == life => {
+                if joins {
+                    returned.recovered = None;
                 }
-                return;
+                let newest = returned.newest.take();
+                self.configure(*configuration, now_us, out);
+                return newest.into_iter().for_each(|newest| self.configure(*newest, now_us, out));
             }
-            _ => {}
+            (Message::Placed { .. }, _) => return,
+            (message, _) => packet.message = message,
         }
         if packet.epoch > self.configuration.epoch {
             // A well-behaved cluster never sends more than this.
@@ -266,6 +305,13 @@ impl Member {
             (Role::Primary(_), Message::Fragment(fragment)) if is_old && fragment.place > 0 => {}
             (Role::Coordinator(_), Message::AskTurn { .. } | Message::Turn(_)) if is_old => {}
             (Role::Primary(partition), message) => partition.handle(from, message, out),
+            // It takes the rows of another replica set.
+            (Role::Executor(executor), Message::Stop { why, joins: true }) => {
+                let why = executor.reason(&why);
+                let line = format!("{}: {why}; it stops, and takes the rows of another replica set", self.me);
+                out.actions.push(Action::Report(line));
+                self.role = Role::Returned(Box::new(Returned::new(None, now_us, now_us + self.pause_us())));
+            }
             (Role::Executor(executor), message) => executor.handle(from, message, out),
             // Other sequencers are no backups.
             (Role::Sequencer(_), Message::Join { since })
@@ -284,6 +330,17 @@ impl Member {
             (Role::Coordinator(it), Message::AskTurn { number }) => it.asked_for_turn(from, number, out),
             (Role::Coordinator(it), Message::Turn(turn)) => it.take_turn(*turn, out),
             (Role::Coordinator(it), Message::Result(result)) => answer(it.on_result(*result, now_us, out), out),
+            (Role::Joining { .. }, message) => self.take_state(from, message, out),
+            _ => {}
+        }
+        if let Role::Coordinator(it) = &mut self.role {
+            answer(it.take_ended(), out);
+        }
+    }
+
+    /// Receives a part of the state of the member that it joins.
+    fn take_state(&mut self, from: Address, message: Message, out: &mut Outbox) {
+        match (&mut self.role, message) {
             // Rows and entries are accepted from the primary only.
             (Role::Joining { primary, .. }, _) if from != *primary => {}
             (Role::Joining { since, shard: Some(shard), pieces, .. }, Message::Rows { since: sent, table, rows })
@@ -301,7 +358,7 @@ impl Member {
                 remembered.extend(entries);
             }
             (Role::Joining { since, .. }, Message::State { since: sent, pieces, base }) if sent == *since => {
-                self.joined(from, *base, pieces);
+                self.joined(from, *base, pieces, out);
                 if self.journals {
                     out.actions.push(Action::Forget);
                     self.take_journal();
@@ -310,19 +367,27 @@ impl Member {
             }
             _ => {}
         }
-        if let Role::Coordinator(it) = &mut self.role {
-            answer(it.take_ended(), out);
-        }
     }
 
     /// All rows and entries are here, if all messages arrived.
-    fn joined(&mut self, from: Address, base: Base, sent: u64) {
+    fn joined(&mut self, from: Address, base: Base, sent: u64, out: &mut Outbox) {
         self.role = match std::mem::replace(&mut self.role, Role::Idle) {
+            Role::Joining { shard: Some(shard), remembered, pieces, .. }
+                if pieces == sent && base.scheme.is_deterministic() =>
+            {
+                let sent = remembered.into_iter().filter_map(|entry| match entry {
+                    Entry::Sent(to, exchange) => Some((to, *exchange)),
+                    _ => None,
+                });
+                let state = RecoveredState::Executor(shard, base.held, sent.collect());
+                let recovered = RecoveredReplica { configuration: self.configuration.clone(), since: 0, state };
+                Self::recovered_role(self.me, &self.configuration, recovered, out)
+            }
             Role::Joining { shard, remembered, pieces, .. } if pieces == sent => {
                 let base = Base { remembered, ..base };
                 let role = match shard {
                     Some(shard) => Backup::following(*shard, from, base).map(|it| Role::Backup(Box::new(it))),
-                    None => HotBackup::following(from, base).map(|it| Role::HotBackup(Box::new(it))),
+                    None => HotBackup::following(from, base, 1).map(|it| Role::HotBackup(Box::new(it))),
                 };
                 role.unwrap_or_else(Role::Unfit)
             }
@@ -364,9 +429,19 @@ impl Member {
     }
 
     pub(crate) fn set_order(&mut self) {
-        if let Role::Sequencer(sequencer) = &mut self.role {
-            sequencer.set_order(self.order);
+        match &mut self.role {
+            Role::Sequencer(sequencer) => sequencer.set_order(self.order),
+            Role::Executor(executor) => executor.set_late_us(self.order.late_us),
+            _ => {}
         }
+    }
+
+    /// How long a replica that has no rows any more waits before it asks for its place, in microseconds: one that is
+    /// left out again and again would copy all rows each time.
+    pub(crate) fn pause_us(&mut self) -> u64 {
+        let pause_us = ((u64::from(self.stops > 0) * FIRST_PAUSE_US) << self.stops.min(10)).min(MAX_PAUSE_US);
+        self.stops += 1;
+        pause_us
     }
 
     /// When [`Self::tick`] is to be called, in microseconds.
@@ -374,6 +449,8 @@ impl Member {
         let own = match &self.role {
             Role::Sequencer(sequencer) => sequencer.next_tick_us(),
             Role::Returned(returned) => Some(returned.ask_at_us),
+            Role::Executor(executor) => executor.next_tick_us(),
+            Role::Joining { next_source, .. } => next_source.map(|next| next.at_us),
             _ => None,
         };
         own.into_iter().chain(self.agreed.as_ref().map(|it| it.next_tick_us())).min()
@@ -384,6 +461,15 @@ impl Member {
         match &mut self.role {
             Role::Sequencer(sequencer) => sequencer.tick(now_us, out),
             Role::Returned(returned) => returned.ask(&self.configuration, now_us, out),
+            Role::Executor(executor) => executor.tick(now_us, out),
+            Role::Joining { primary, pieces, next_source: Some(next), .. } if now_us >= next.at_us => {
+                if *pieces == next.pieces {
+                    let source = (Some(*primary), 2 * next.patience_us);
+                    self.role = Role::joining_set(self.me, source, (&self.configuration, &self.make), now_us, out);
+                } else {
+                    (next.at_us, next.pieces) = (now_us + next.patience_us, *pieces);
+                }
+            }
             _ => {}
         }
         self.agree(now_us, out);
@@ -397,6 +483,10 @@ impl Member {
             let since = self.begun;
             let Some(agreed) = &mut self.agreed else { return };
             agreed.take_proposals(since, out);
+            // A replica is told why it stops before it is left out.
+            if let Role::Sequencer(sequencer) = &mut self.role {
+                std::mem::take(&mut sequencer.unfit).into_iter().for_each(|it| agreed.drop_replica(it));
+            }
             agreed.poll(now_us, out);
             match agreed.apply_next() {
                 Some(effect) => self.take_effect(effect, now_us, out),
@@ -413,16 +503,23 @@ impl Member {
         match effect {
             Effect::Configured(next, placed) => {
                 let (is_new, next) = (next.epoch > self.configuration.epoch, *next);
+                let replicas = |it: &Configuration| -> BTreeSet<_> {
+                    it.partitions.iter().flat_map(|it| it.all().map(|(replica, _)| replica)).collect()
+                };
+                let before = replicas(&self.configuration);
+                if let (Some(place), Role::Sequencer(sequencer)) = (placed.filter(|it| it.joins), &mut self.role) {
+                    sequencer.note_joining(place.replica);
+                }
                 self.configure(next, now_us, out);
                 if is_new && matches!(self.role, Role::Sequencer(_)) {
                     // The others of the group decide it themselves.
-                    for replica in self.configuration.partitions.iter().map(|it| it.primary) {
+                    for replica in before.union(&replicas(&self.configuration)) {
                         let configuration = Box::new(self.configuration.clone());
-                        let message = match placed.filter(|(placed, _)| *placed == replica) {
-                            Some((_, life)) => Message::Placed { life, configuration },
+                        let message = match placed.filter(|placed| placed.replica == *replica) {
+                            Some(Place { life, joins, .. }) => Message::Placed { life, joins, configuration },
                             None => Message::Configure(configuration),
                         };
-                        out.send(replica, message);
+                        out.send(*replica, message);
                     }
                 }
             }

@@ -35,14 +35,29 @@ pub struct RecoveredReplica {
 /// A restarted replica that waits for its place.
 #[derive(Debug)]
 pub struct Returned {
-    pub(crate) recovered: RecoveredReplica,
+    /// `None`: it has no rows.
+    pub(crate) recovered: Option<RecoveredReplica>,
     /// Tells its lives apart.
     pub(crate) life: u64,
     /// When it asks again, in microseconds.
     pub(crate) ask_at_us: u64,
+    /// The newest configuration that it was sent: the one that gives it a place may arrive later than the next one.
+    pub(crate) newest: Option<Box<Configuration>>,
 }
 
 impl Returned {
+    /// A replica that asks for its place from now on.
+    pub(crate) fn new(recovered: Option<RecoveredReplica>, life: u64, now_us: u64) -> Self {
+        Self { recovered, life, ask_at_us: now_us, newest: None }
+    }
+
+    /// Keeps a configuration until it has a place.
+    pub(crate) fn keep(&mut self, configuration: Box<Configuration>) {
+        if self.newest.as_ref().is_none_or(|newest| configuration.epoch > newest.epoch) {
+            self.newest = Some(configuration);
+        }
+    }
+
     /// How often it asks for its place.
     const ASK_EVERY_US: u64 = 50_000;
 
@@ -53,7 +68,8 @@ impl Returned {
         }
         self.ask_at_us = now_us + Self::ASK_EVERY_US;
         let group = configuration.sequencer.iter().flat_map(|it| it.backups().into_iter().chain([it.primary]));
-        group.for_each(|member| out.send(member, Message::Returned { life: self.life }));
+        let has_rows = self.recovered.is_some();
+        group.for_each(|member| out.send(member, Message::Returned { life: self.life, has_rows }));
     }
 }
 
@@ -70,11 +86,11 @@ mod tests {
         let configuration = configuration.with_agreement(AgreementSettings::default());
         let state = RecoveredState::Agreed(Vec::new(), 0);
         let recovered = RecoveredReplica { configuration: configuration.clone(), since: 1, state };
-        let mut returned = Returned { recovered, life: 7, ask_at_us: 0 };
+        let mut returned = Returned::new(Some(recovered), 7, 0);
         let mut asked = |now_us| {
             let mut out = Outbox::default();
             returned.ask(&configuration, now_us, &mut out);
-            let is_it = |action: &Action| matches!(action, Action::Send(_, Message::Returned { life: 7 }));
+            let is_it = |action: &Action| matches!(action, Action::Send(_, Message::Returned { life: 7, .. }));
             assert!(out.actions.iter().all(is_it));
             out.actions.len()
         };

@@ -39,6 +39,8 @@ pub enum Role {
         remembered: Vec<Entry>,
         /// The number of messages with rows and state so far.
         pieces: u64,
+        /// In a replica set: when it asks another one for the rows if none arrive.
+        next_source: Option<NextSource>,
     },
     /// Cannot be a backup, for this reason. The primary waits for it until the configuration excludes it.
     Unfit(String),
@@ -58,6 +60,17 @@ pub enum Role {
     Idle,
 }
 
+/// When a joining replica asks another one.
+#[derive(Debug, Clone, Copy)]
+pub struct NextSource {
+    /// When, in microseconds.
+    pub(crate) at_us: u64,
+    /// How long it waits for the next rows, in microseconds.
+    pub(crate) patience_us: u64,
+    /// The number of messages with rows when it looked last.
+    pub(crate) pieces: u64,
+}
+
 impl Role {
     /// The role of a member of a group that has no rows or log.
     pub(crate) fn joining(me: Address, configuration: &Configuration, make: &MakeShard, out: &mut Outbox) -> Self {
@@ -69,17 +82,55 @@ impl Role {
         match shard {
             Ok(shard) => {
                 out.send(primary, Message::Join { since });
-                Self::Joining { primary, since, shard, remembered: Vec::new(), pieces: 0 }
+                let (remembered, pieces, next_source) = (Vec::new(), 0, None);
+                Self::Joining { primary, since, shard, remembered, pieces, next_source }
             }
             Err(why) => Self::Unfit(why),
         }
     }
 
+    /// The role of a replica that takes the rows of another replica set, of the one after `before`. It waits for them
+    /// for this many microseconds, before it asks another one.
+    pub(crate) fn joining_set(
+        me: Address,
+        (before, patience_us): (Option<Address>, u64),
+        (configuration, make): (&Configuration, &MakeShard),
+        now_us: u64,
+        out: &mut Outbox,
+    ) -> Self {
+        let all = me.group().and_then(|group| configuration.group(group)).into_iter().flat_map(|it| it.all());
+        let mut others: Vec<_> = all.map(|(replica, _)| replica).filter(|it| *it != me).collect();
+        others.sort_unstable();
+        let next = others.iter().find(|it| before.is_none_or(|before| **it > before)).or(others.first());
+        let Some(&primary) = next else { return Self::Unfit("no other replica set has the rows".to_owned()) };
+        match make() {
+            Ok(shard) => {
+                // The number of the request.
+                let since = now_us;
+                out.send(primary, Message::Join { since });
+                let next_source = Some(NextSource { at_us: now_us + patience_us, patience_us, pieces: 0 });
+                Self::Joining {
+                    primary,
+                    since,
+                    shard: Some(Box::new(shard)),
+                    remembered: Vec::new(),
+                    pieces: 0,
+                    next_source,
+                }
+            }
+            Err(why) => Self::Unfit(why),
+        }
+    }
+
+    /// How long a joining replica waits for the first rows, in microseconds. Each other one that it asks has twice as
+    /// long: all rows are copied before the first ones are sent.
+    pub(crate) const FIRST_PATIENCE_US: u64 = 2_000_000;
+
     /// The epoch since which the member has this role.
     pub(crate) fn begun(&self, me: Address, configuration: &Configuration) -> u64 {
         match (self, me) {
-            (Self::Primary(_) | Self::Executor(_), Address::Replica { partition, .. }) => {
-                configuration.partitions[usize::from(partition)].since
+            (Self::Primary(_) | Self::Executor(_), Address::Replica { .. }) => {
+                configuration.since_of(me).unwrap_or_default()
             }
             (Self::Coordinator(_) | Self::Sequencer(_), _) => configuration.coordinator_since(me).unwrap_or_default(),
             _ => 0,

@@ -191,9 +191,12 @@ impl Backup {
                 self.committed.add(txn);
                 Ok(())
             }
-            Entry::Inputs(..) | Entry::Digests(..) | Entry::Sent(..) | Entry::Checkpointed(..) | Entry::Agreed(_) => {
-                Err("the stream of a partition has inputs of the log".to_owned())
-            }
+            Entry::Inputs(..)
+            | Entry::Digests(..)
+            | Entry::Sent(..)
+            | Entry::Checkpointed(..)
+            | Entry::Purged(..)
+            | Entry::Agreed(_) => Err("the stream of a partition has inputs of the log".to_owned()),
         }
     }
 

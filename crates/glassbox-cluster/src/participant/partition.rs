@@ -6,7 +6,7 @@ use glassbox::research::shard::{Call, Shard};
 
 use crate::auto::Counters;
 use crate::participant::backup::{Backup, UndecidedRun};
-use crate::participant::replication::ReplicationStream;
+use crate::participant::replication::{ReplicationStream, send_state};
 use crate::participant::store::Store;
 use crate::participant::txn::{DistributedTxn, LocalTxn, Txn};
 use crate::protocol::address::{Address, Session, TxnId};
@@ -15,12 +15,6 @@ use crate::protocol::message::{Fragment, FragmentEnd, FragmentWork, Message};
 use crate::protocol::outbox::{Action, Outbox};
 use crate::scheme::Scheme;
 use crate::sequencer::reorder_buffer::ReorderBuffer;
-
-/// Bytes of rows in one message to a joining backup.
-const ROWS_BYTES: usize = 1 << 20;
-
-/// Entries in one message to a joining backup.
-const ENTRIES: usize = 1 << 14;
 
 /// The primary of a partition.
 #[derive(Debug)]
@@ -271,20 +265,9 @@ impl Partition {
         if self.joining.is_empty() {
             return;
         }
-        let mut base = Box::new(self.store.base(self.kind));
-        let remembered = std::mem::take(&mut base.remembered);
+        let base = self.store.base(self.kind);
         for (backup, since) in std::mem::take(&mut self.joining) {
-            let mut pieces = 0;
-            self.store.shard().copy(ROWS_BYTES, |table, rows| {
-                pieces += 1;
-                out.send(backup, Message::Rows { since, table, rows });
-            });
-            for entries in remembered.chunks(ENTRIES) {
-                pieces += 1;
-                out.send(backup, Message::Remember { since, entries: entries.to_vec() });
-            }
-            // It receives everything in one go: it may be the only replica left a moment later.
-            out.send(backup, Message::State { since, pieces, base: base.clone() });
+            send_state(self.store.shard(), &base, (backup, since), out);
             self.store.stream.add(backup);
         }
     }

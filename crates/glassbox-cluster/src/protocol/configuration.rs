@@ -61,6 +61,12 @@ impl Replicas {
         Self { primary: group.member(0), since: 1, backups }
     }
 
+    /// All members, each with the epoch since which it has its role: under a deterministic scheme one of each replica
+    /// set, which are equal.
+    pub fn all(&self) -> impl Iterator<Item = (Address, u64)> {
+        std::iter::once((self.primary, self.since)).chain(self.backups.iter().copied())
+    }
+
     /// The epoch since which a member has its role here; `None`: it has none.
     fn since_of(&self, member: Address) -> Option<u64> {
         if self.primary == member {
@@ -126,6 +132,11 @@ impl Configuration {
         }
     }
 
+    /// The number of replica sets of the initial configuration, under a deterministic scheme.
+    pub(crate) fn sets(&self) -> u8 {
+        self.partitions.iter().map(|replicas| replicas.backups.len() as u8 + 1).max().unwrap_or(1)
+    }
+
     /// The hot backups of a single sequencer.
     pub(crate) fn hot_backups(&self) -> Vec<Address> {
         self.sequencer.as_ref().map(Replicas::backups).unwrap_or_default()
@@ -189,7 +200,7 @@ impl Configuration {
         (1..MAX_EPOCH).contains(&self.epoch)
             && has_order
             && (self.agreement.is_none() || self.sequencer.is_some())
-            && !(is_deterministic && has_backup)
+            && !(is_deterministic && has_backup && self.agreement.is_none())
             && self.coordinators.iter().all(|&since| has(since))
             && has(self.scheme_since)
             && self.partitions.len() == usize::from(partitions)
@@ -342,6 +353,35 @@ impl Configuration {
             restarted.for_each(|(_, since)| *since = epoch);
         }
         next
+    }
+
+    /// The next configuration: this replica of a replica set was restarted, or comes back.
+    #[must_use]
+    pub(crate) fn returned(&self, replica: Address) -> Self {
+        let mut next = Self { epoch: self.epoch + 1, ..self.clone() };
+        let epoch = next.epoch;
+        if let Some(replicas) = replica.group().and_then(|group| next.group_mut(group)) {
+            if replicas.primary == replica {
+                replicas.since = epoch;
+            } else {
+                replicas.backups.retain(|&(other, _)| other != replica);
+                replicas.backups.push((replica, epoch));
+            }
+        }
+        next
+    }
+
+    /// The next configuration: without this replica of a replica set; `None`: it is the last one, or none.
+    pub(crate) fn dropped(&self, replica: Address) -> Option<Self> {
+        let mut next = Self { epoch: self.epoch + 1, ..self.clone() };
+        let replicas = replica.group().and_then(|group| next.group_mut(group))?;
+        let mut left: Vec<_> = replicas.all().filter(|(other, _)| *other != replica).collect();
+        if left.is_empty() || left.len() > replicas.backups.len() {
+            return None;
+        }
+        (replicas.primary, replicas.since) = left.remove(0);
+        replicas.backups = left;
+        Some(next)
     }
 
     /// The next configuration: another scheme.

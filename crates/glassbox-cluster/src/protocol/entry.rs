@@ -47,12 +47,15 @@ pub enum Entry {
     Committed(TxnId),
     /// The inputs of an epoch of the input log; only a sequencer's stream has them.
     Inputs(u64, Vec<Input>),
-    /// The digests of an epoch, of a partition that has executed it.
-    Digests(u64, u8, Digests),
+    /// The digests of an epoch, of a replica that has executed it and has its place since this configuration.
+    Digests(u64, (Address, u64), Digests),
     /// A message to the executor of this partition, which may need it again; only the base of an executor has them.
     Sent(u8, Box<Exchange>),
-    /// A partition needs no inputs up to this epoch any more; only a sequencer's stream has them.
-    Checkpointed(u8, u64),
+    /// A replica that has its place since this configuration needs no inputs up to this epoch any more; only a
+    /// sequencer's stream has them.
+    Checkpointed((Address, u64), u64),
+    /// Inputs of this partition up to this epoch are not in the log any more; only the base of a log has them.
+    Purged(u8, u64),
     /// A record of the agreement on the log; only the journal of a member that takes part in it has them.
     Agreed(AgreedRecord),
 }
@@ -80,7 +83,7 @@ pub struct Part {
 }
 
 /// The version of the record format, which a journal states.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// A record of a replica's journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

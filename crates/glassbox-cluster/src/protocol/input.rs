@@ -55,15 +55,25 @@ pub struct OrderSettings {
     pub by_clocks: bool,
     /// About how many inputs a partition that was restarted is sent before it asks for more; 0, the default: 4,096.
     pub again_at_once: u32,
+    /// Inputs in the log after which the replica whose checkpoint is the oldest is asked for another one; 0, the
+    /// default: 524,288. After eight times as many, a replica that has made none is left out if there is another: it
+    /// takes that one's rows when it is back.
+    pub logged: u32,
+    /// How long a transaction waits for a participant of its replica set, in microseconds, before it turns to another
+    /// set; 0, the default: 20,000.
+    pub late_us: u32,
     /// The sequencer and its hot backups agree by majority, with these times, and members come back by themselves;
     /// `None`, the default: the log is decided when all of them have it, and an operator decides configurations.
     pub agreement: Option<AgreementSettings>,
 }
 
 impl OrderSettings {
+    /// Inputs in the log after which a checkpoint is asked for.
+    pub(crate) const LOGGED: u32 = 1 << 19;
+
     /// One sequencer, which seals an epoch as soon as the log has the one before, and refuses no call.
     pub const fn new() -> Self {
-        Self { epoch_us: 0, max_lag_us: 0, by_clocks: false, again_at_once: 0, agreement: None }
+        Self { epoch_us: 0, max_lag_us: 0, by_clocks: false, again_at_once: 0, logged: 0, late_us: 0, agreement: None }
     }
 
     /// A cluster's initial configuration with this number of coordinators, or of sequencers or members that order so.

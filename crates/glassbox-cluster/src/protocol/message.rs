@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{Base, Entry};
-use crate::protocol::input::{Digests, Exchange, InputBatch, InputKeys};
+use crate::protocol::input::{Digests, Exchange, Input, InputBatch, InputKeys};
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,11 +65,15 @@ pub enum Message {
     Returned {
         /// Tells its lives apart.
         life: u64,
+        /// Whether it has rows.
+        has_rows: bool,
     },
     /// Member of the sequencer's group to restarted replica: your place.
     Placed {
         /// The life that has the place.
         life: u64,
+        /// Whether it has to take the rows of another replica set.
+        joins: bool,
         /// The configuration.
         configuration: Box<Configuration>,
     },
@@ -140,6 +144,15 @@ pub enum Message {
     /// Partition to sequencer or to another partition: my disk has the rows as they were after this epoch. I need
     /// nothing up to there any more.
     Checkpointed(u64),
+    /// Sequencer to replica: execute nothing any more.
+    Stop {
+        /// Why.
+        why: Box<StopReason>,
+        /// Whether it takes the rows of another replica set.
+        joins: bool,
+    },
+    /// Replica to a replica of another partition in another set: those of our own sets are here.
+    Unlink,
     /// Sequencer to partition: write a checkpoint, for which the log is kept.
     WriteCheckpoint,
     /// Participant to participant.
@@ -179,6 +192,37 @@ pub enum Message {
     Deadlock(TxnId),
     /// Partition to sequencer: of this epoch, it has executed the inputs that are on it alone.
     ExecutedOwn(u64),
+}
+
+/// Why a replica cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StopReason {
+    /// The log does not have all inputs after this epoch any more.
+    Behind {
+        /// The epoch that it has executed.
+        after: u64,
+    },
+    /// It has executed what the log does not have.
+    Ahead {
+        /// The epoch that it has executed.
+        after: u64,
+        /// The last epoch of the log.
+        last: u64,
+    },
+    /// It has changed other rows than the majority of the replica sets.
+    Differs {
+        /// The epoch.
+        epoch: u64,
+        /// The first input that differs.
+        input: Input,
+    },
+    /// Replica sets have changed different rows, and no majority says which are right.
+    Undecided {
+        /// The epoch.
+        epoch: u64,
+        /// The first input that differs.
+        input: Input,
+    },
 }
 
 /// A transaction as others wait for it: by age, the oldest first.

@@ -11,6 +11,8 @@ pub enum Action {
     Send(Address, Message),
     /// Discard the journal: this replica is sent other rows.
     Forget,
+    /// Tell the operator.
+    Report(String),
     /// The rows are frozen: write a base of them to the journal.
     Base(Box<Base>),
     /// Work was done; a simulator charges its cost.

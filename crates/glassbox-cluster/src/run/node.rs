@@ -46,7 +46,13 @@ pub struct Node {
     pub(super) journal: Option<JournalWriter>,
     /// A sequencer's journal has bases without rows: their source.
     no_rows: Option<Shard>,
+    /// When it was found without a place in a cluster that may have begun, in microseconds.
+    unplaced_since_us: Option<u64>,
 }
+
+/// How long a replica without rows waits for the beginning of its cluster, in microseconds, before it asks for a place
+/// in one that has begun.
+const BEGINS_WITHIN_US: u64 = 5_000_000;
 
 /// Inputs of an executor after which its journal begins another base.
 const INPUTS_OF_BASE: u32 = 1 << 18;
@@ -69,6 +75,7 @@ impl Node {
             untimed: 0,
             journal: None,
             no_rows: None,
+            unplaced_since_us: None,
         }
     }
 
@@ -228,7 +235,10 @@ impl Node {
 
     /// Runs one piece of waiting work; whether there was one.
     pub(super) fn proceed(&mut self, out: &mut Outbox) -> bool {
-        let Some(member) = &mut self.member else { return false };
+        let Some(member) = &mut self.member else {
+            self.return_without_rows(now_us());
+            return false;
+        };
         let mut did = false;
         if member.next_tick_us().is_some() {
             member.tick(now_us(), out);
@@ -297,6 +307,7 @@ impl Node {
                 rows.map_or(Answer::Nothing, |(replicated, rows, next)| Answer::Rows { replicated, rows, next })
             }
             Question::Standing => Answer::Standing(self.standing()),
+            Question::Progress => Answer::Progress(self.member.as_ref().and_then(Member::progress)),
             Question::Counts => Answer::Counts(Box::new(self.counts())),
             Question::Begin(configuration) => match self.begin(configuration, now_us, out) {
                 Ok(()) => Answer::Standing(self.standing()),
@@ -366,6 +377,26 @@ impl Node {
             self.member = Some(member.with_order(self.shape.order));
         }
         Ok(self)
+    }
+
+    /// A replica whose directory is empty asks for a place, if its cluster has begun and another replica set has the
+    /// rows.
+    fn return_without_rows(&mut self, now_us: u64) {
+        let is_late = now_us > self.unplaced_since_us.unwrap_or(u64::MAX).saturating_add(BEGINS_WITHIN_US);
+        let may_join = self.shape.replicas > 1 && self.shape.order.agreement.is_some();
+        let is_empty = self.journal.as_ref().is_some_and(|journal| journal.recovered().is_none());
+        let has_begun = self.early.iter().any(|(_, packet)| packet.epoch > 1);
+        if !may_join || !is_empty || !has_begun || self.me.partition().is_none() {
+            return;
+        }
+        self.unplaced_since_us.get_or_insert(now_us);
+        if is_late {
+            eprintln!("{}: its directory is empty; it takes the rows of another replica set", self.me);
+            self.early.clear();
+            let (first, empty) = (self.shape.configuration(), Arc::clone(&self.empty));
+            let member = Member::returned_without_rows(self.me, first, empty, now_us);
+            self.member = Some(member.with_order(self.shape.order));
+        }
     }
 
     /// Carries out an action on the journal; other actions are returned.

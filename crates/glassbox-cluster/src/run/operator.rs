@@ -138,6 +138,18 @@ impl<L: Link> Operator<L> {
         standings
     }
 
+    /// Under a deterministic scheme, the last epoch of the input log that each partition has executed, and that each
+    /// log has, of the processes that answer.
+    pub fn progress(&mut self) -> BTreeMap<Address, u64> {
+        let questions = self.machines.iter().map(|&it| (it, Question::Progress)).collect::<Vec<_>>();
+        let answers = ask_all(&mut self.link, questions, Instant::now() + ANSWERS_WITHIN);
+        let progress = answers.into_iter().filter_map(|(who, answer)| match answer {
+            Ok(Answer::Progress(epoch)) => Some((who, epoch?)),
+            _ => None,
+        });
+        progress.collect()
+    }
+
     /// Gives all restarted processes their places; partitions and the sequencer continue from journals.
     ///
     /// # Errors
@@ -185,8 +197,13 @@ impl<L: Link> Operator<L> {
 
     /// Under an agreement: whether every process runs, and has what it needs to go on by itself.
     fn is_complete(&mut self) -> Result<(), String> {
-        for (machine, standing) in self.standings() {
+        let standings = self.standings();
+        let has_rows = |it: &Address| matches!(standings.get(it), Some(Ok(standing)) if *standing != Standing::None);
+        for (&machine, standing) in &standings {
             match standing {
+                // It takes the rows of another replica set.
+                Ok(Standing::None) if self.machines.iter().any(|it| is_other_replica(*it, machine) && has_rows(it)) => {
+                }
                 Ok(Standing::None) => {
                     return Err(format!(
                         "{machine} has not the directory that it had, and can take no part without it; start it with \
@@ -346,4 +363,9 @@ impl<L: Link> Operator<L> {
         };
         answers.into_iter().map(standing).collect()
     }
+}
+
+/// Whether one member is another replica of the other one's partition.
+fn is_other_replica(one: Address, other: Address) -> bool {
+    one != other && one.partition().is_some() && one.partition() == other.partition()
 }

@@ -76,8 +76,11 @@ impl Processes {
         refuse(replicas == 0, "`replicas` is 0: give at least 1, the primary".to_owned())?;
         refuse(!(1..=64).contains(&coordinators), format!("`coordinators` is {coordinators}: give 1 to 64"))?;
         refuse(
-            scheme.is_deterministic() && replicas != 1,
-            format!("`replicas` is {replicas}: under scheme `{scheme}` a partition has one replica; give --replicas 1"),
+            scheme.is_deterministic() && replicas != 1 && self.order.agreement.is_none(),
+            format!(
+                "`replicas` is {replicas}: under scheme `{scheme}` each replica executes the log by itself, which \
+                 needs an agreed log; give --log raft (`order.agreement`), or --replicas 1"
+            ),
         )?;
         let OrderSettings { epoch_us, max_lag_us, .. } = self.order;
         refuse(

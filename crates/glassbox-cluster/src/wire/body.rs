@@ -58,6 +58,8 @@ pub enum Question {
     Configure(Configuration),
     /// The process's counters. It begins to count when it is first asked.
     Counts,
+    /// Under a deterministic scheme: how far it is in the input log.
+    Progress,
 }
 
 /// The place of a process in its cluster, with the configuration that it knows.
@@ -147,4 +149,7 @@ pub enum Answer {
     Refused(String),
     /// The counters.
     Counts(Box<Counts>),
+    /// The last epoch of the input log that a partition has executed, or that a sequencer's log has; `None`: it has no
+    /// part in a log.
+    Progress(Option<u64>),
 }

@@ -53,11 +53,14 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::SessionOrphaned(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
         Message::Waits(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(0))),
         Message::Deadlock(txn) => from == Address::Coordinator(0) && txn.coordinator == to,
-        Message::Inputs(_) | Message::WriteCheckpoint => is_replica && matches!(from, Address::Coordinator(_)),
+        Message::Inputs(_) | Message::WriteCheckpoint | Message::Stop { .. } => {
+            is_replica && matches!(from, Address::Coordinator(_))
+        }
         Message::Executed(..) | Message::ExecutedOwn(_) => {
             matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_)))
         }
         Message::ResumeAfter(_) => from.is_member() && to.is_member(),
+        Message::Unlink => is_replica && matches!(from, Address::Replica { .. }),
         Message::Checkpointed(_) => matches!(from, Address::Replica { .. }) && to.is_member(),
         // Under a deterministic scheme the participants of a transaction communicate; the receiver knows whether that
         // is so.
@@ -108,6 +111,8 @@ fn name(message: &Message) -> &'static str {
         Message::Deadlock(_) => "a request to restart a transaction that is not coordinated there",
         Message::Inputs(_) => "inputs of the log",
         Message::WriteCheckpoint => "a request for a checkpoint",
+        Message::Stop { .. } => "an order to stop",
+        Message::Unlink => "the end of an exchange with another replica set",
         Message::Executed(..) | Message::ExecutedOwn(_) => "the digests of an epoch",
         Message::ResumeAfter(_) => "a request for inputs and rows",
         Message::Checkpointed(_) => "a report of its checkpoint",

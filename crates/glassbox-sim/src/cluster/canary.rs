@@ -16,6 +16,8 @@ const ONE_IN: u64 = 20;
 pub(super) struct Canary {
     /// The remote rows of the last run of each partition.
     given: BTreeMap<Address, Vec<RemoteReadResult>>,
+    /// Whether the input that is to be skipped was skipped.
+    has_skipped: bool,
 }
 
 impl Canary {
@@ -60,6 +62,17 @@ impl Canary {
             }
             (Bug::InputsReordered, Message::Inputs(mut batch)) if dice.one_in(2) => {
                 batch.inputs.reverse();
+                (Some(Message::Inputs(batch)), None)
+            }
+            (Bug::SkippedInput, Message::Inputs(mut batch))
+                if !self.has_skipped && to == (Address::Replica { partition: 0, replica: 1 }) && batch.epoch > 5 =>
+            {
+                let own = batch.inputs.iter().position(|input| input.participants.is_single());
+                // Of an epoch that it does not execute it reports nothing.
+                if let Some(own) = own.filter(|_| batch.inputs.len() > 1) {
+                    batch.inputs.remove(own);
+                    self.has_skipped = true;
+                }
                 (Some(Message::Inputs(batch)), None)
             }
             (Bug::FalseClock, Message::Inputs(mut batch)) if batch.inputs.is_empty() && dice.one_in(ONE_IN) => {

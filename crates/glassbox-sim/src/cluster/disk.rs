@@ -90,10 +90,12 @@ impl<W: Workload> World<W> {
                 }
             }
             Action::Forget => {
+                self.joined += 1;
                 let disk = self.disks.entry(me).or_default();
                 (disk.base, disk.making) = (None, None);
             }
             Action::Base(base) => self.begin_base(me, at_ns, (**base).clone()),
+            Action::Report(line) => self.reports.push(line.clone()),
             _ => return false,
         }
         true
@@ -273,8 +275,12 @@ impl<W: Workload> World<W> {
     /// Under an agreement, starts all stopped members.
     fn restart(&mut self, gone: &[Address]) {
         for &me in gone {
-            let (make, life, replay) = (self.empty_shard(me), self.lives, self.replay(me));
-            let member = Member::returned(me, make, replay, life).unwrap_or_else(|why| panic!("{me}: {why}"));
+            let (make, life) = (self.empty_shard(me), self.lives);
+            let member = if self.disks.get(&me).is_some_and(|disk| disk.base.is_some()) {
+                Member::returned(me, make, self.replay(me), life).unwrap_or_else(|why| panic!("{me}: {why}"))
+            } else {
+                Member::returned_without_rows(me, self.settings.configuration(), make, life)
+            };
             self.add(me, Machine::Member(Box::new(member.with_order(self.settings.order))));
         }
     }

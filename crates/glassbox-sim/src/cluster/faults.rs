@@ -45,6 +45,8 @@ pub(super) enum Fault {
     Mend(u32, Address),
     /// A member of a cluster with journals stops.
     Kill(Address),
+    /// All replicas with this number stop.
+    KillSet(u8),
     /// All members stop at once.
     Power,
     /// The operator restarts all stopped members from their journals.
@@ -113,6 +115,12 @@ impl<W: Workload> World<W> {
         for _ in 0..self.settings.incidents {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
             let back = at + 1 + self.dice.below(until_us / 4);
+            if self.settings.replicas > 1 && self.dice.one_in(3) {
+                let set = self.dice.below(self.settings.replicas.into()) as u8;
+                self.schedule_fault(at, Fault::KillSet(set));
+                self.schedule_fault(back, Fault::Resume);
+                continue;
+            }
             match self.dice.below(if has_backup { 7 } else { 4 }) {
                 4 if is_agreed => {
                     let us = self.dice.below(2 * until_us);
@@ -161,6 +169,16 @@ impl<W: Workload> World<W> {
     fn any_member(&mut self) -> Address {
         let members: Vec<_> = self.nodes.keys().copied().collect();
         members[self.dice.place(members.len())]
+    }
+
+    /// A member stops, and does not come back.
+    pub fn kill(&mut self, member: Address) {
+        self.happen(Fault::Kill(member));
+    }
+
+    /// All stopped members are started again.
+    pub fn start_again(&mut self) {
+        self.happen(Fault::Resume);
     }
 
     pub(super) fn happen(&mut self, fault: Fault) {
@@ -214,6 +232,11 @@ impl<W: Workload> World<W> {
             Fault::Kill(member) => {
                 self.nodes.remove(&member);
                 self.stop_disk(member);
+            }
+            Fault::KillSet(set) => {
+                let is_of_it = |it: &Address| matches!(it, Address::Replica { replica, .. } if *replica == set);
+                let members = self.settings.members().into_iter().filter(is_of_it);
+                members.for_each(|it| self.happen(Fault::Kill(it)));
             }
             Fault::Power => self.lose_power(),
             Fault::Resume => self.resume(),

@@ -105,7 +105,7 @@ impl<W: Workload> Node<W> {
                 }
                 _ => self.message_ns(costs),
             },
-            Action::Forget | Action::Base(_) => 0,
+            Action::Forget | Action::Report(_) | Action::Base(_) => 0,
         }
     }
 

@@ -85,6 +85,8 @@ pub enum Bug {
     OldHeir,
     /// An executor receives the inputs of an epoch in another order.
     InputsReordered,
+    /// A replica of another set does not execute an input.
+    SkippedInput,
     /// A participant's vote against a transaction arrives as one for it.
     FalseVote,
     /// A participant's vote is lost.

@@ -105,6 +105,10 @@ pub struct World<W: Workload = Load> {
     /// Inputs that a sequencer has sent.
     pub(super) log: BTreeMap<InputId, Input>,
     pub(super) disks: BTreeMap<Address, Disk>,
+    /// What members have told the operator.
+    pub reports: Vec<String>,
+    /// Members with a journal that have taken the rows of another one.
+    pub joined: u32,
 }
 
 /// How long members tick after everything has ended: some elections.
@@ -137,6 +141,8 @@ impl<W: Workload> World<W> {
             trace: None,
             log: BTreeMap::new(),
             disks: BTreeMap::new(),
+            reports: Vec::new(),
+            joined: 0,
         };
         for partition in 0..settings.partitions {
             for replica in 0..settings.replicas {
@@ -584,13 +590,8 @@ impl<W: Workload> World<W> {
             match member.role() {
                 Role::Primary(it) if !it.is_idle() => Some(format!("{address}: something is under way: {it:?}")),
                 Role::Coordinator(it) if it.pending() > 0 => Some(format!("{address}: undecided: {it:?}")),
-                Role::Backup(_)
-                | Role::HotBackup(_)
-                | Role::Joining { .. }
-                | Role::Returned(_)
-                | Role::Executor(_)
-                | Role::Sequencer(_) => member.unfinished().map(|why| format!("{address}: {why}")),
-                _ => None,
+                Role::Primary(_) | Role::Coordinator(_) | Role::Unfit(_) | Role::Follower | Role::Idle => None,
+                _ => member.unfinished().map(|why| format!("{address}: {why}")),
             }
         };
         self.nodes.iter().filter_map(left).collect()

@@ -11,7 +11,7 @@ const AGREEMENT: Option<AgreementSettings> =
     Some(AgreementSettings { heartbeat_ms: 2, election_ms: 10, kept_entries: 20 });
 
 /// A random load and cluster, of one, three or five members that agree.
-fn any(seed: u64) -> Settings {
+pub fn any(seed: u64) -> Settings {
     let (mut dice, settings) = (Dice(seed ^ 8), deterministic::any(seed));
     Settings {
         coordinators: [1, 3, 3, 5][dice.place(4)],
@@ -25,11 +25,17 @@ fn any(seed: u64) -> Settings {
 /// Base and log of a replica that was restarted alone: the library's snapshot came when it had none to give.
 const FOUND_WHEN_A_VOTE_IS_FORCED: [u64; 2] = [1_608, 5_585];
 
+/// The configuration that gives a restarted partition its place arrived after the next one, which was not taken.
+const FOUND_WHEN_A_PLACE_COMES_LATE: [u64; 1] = [18_865];
+
 /// Members fail alone or all at once, are cut off, and their clocks differ; clients stop.
 #[test]
 fn a_majority_goes_on_by_itself() {
     let first = seed(1);
-    for seed in (first..first + if long() { 200_000 } else { 5_000 }).chain(FOUND_WHEN_A_VOTE_IS_FORCED) {
+    for seed in (first..first + if long() { 200_000 } else { 5_000 })
+        .chain(FOUND_WHEN_A_VOTE_IS_FORCED)
+        .chain(FOUND_WHEN_A_PLACE_COMES_LATE)
+    {
         let mut dice = Dice(seed ^ 9);
         let settings = Settings {
             incidents: dice.below(5) as u32,

@@ -28,7 +28,7 @@ pub fn any(seed: u64) -> Settings {
             max_lag_us: [0, 0, 300][dice.place(3)],
             by_clocks: false,
             again_at_once: [0, 1, 3, 10][seed as usize / 3 % 4],
-            agreement: None,
+            ..OrderSettings::new()
         },
         ..Settings::of_the_paper(scheme(seed), load, seed)
     }

@@ -5,6 +5,7 @@ mod contention;
 mod dependent;
 mod deterministic;
 mod histories;
+mod replica_sets;
 mod tpcc;
 mod twin;
 

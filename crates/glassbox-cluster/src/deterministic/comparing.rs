@@ -1,0 +1,124 @@
+//! The comparison of replica sets: what they have changed in an epoch is the same, or some of them stop.
+//!
+//! A replica reports a digest of its changes for each input that has committed. The majority of the sets is right: the
+//! others stop, and take the rows of one that is right. Without a majority all stop.
+
+use std::collections::BTreeMap;
+
+use crate::deterministic::sequencer::{MAX_DISPUTE_US, Sequencer};
+use crate::protocol::address::Address;
+use crate::protocol::input::{Digests, Input};
+use crate::protocol::message::StopReason;
+use crate::protocol::outbox::Outbox;
+
+/// The result of a comparison of reports.
+#[derive(Debug, PartialEq, Eq)]
+enum Comparison {
+    /// All reports are equal.
+    Equal,
+    /// They differ, and some are missing.
+    Open,
+    /// The majority is right, and these are not.
+    Wrong(Vec<Address>),
+    /// There is no majority.
+    Undecided,
+}
+
+/// Compares the reports of these replicas.
+fn judge(replicas: &[Address], reports: &BTreeMap<Address, &Digests>) -> Comparison {
+    let here: Vec<_> = replicas.iter().filter_map(|it| Some((*it, *reports.get(it)?))).collect();
+    let of_majority = |digests: &Digests| 2 * here.iter().filter(|(_, it)| *it == digests).count() > replicas.len();
+    if here.iter().all(|(_, digests)| *digests == here[0].1) {
+        return Comparison::Equal;
+    }
+    match here.iter().find(|(_, digests)| of_majority(digests)) {
+        Some((_, right)) => Comparison::Wrong(here.iter().filter(|(_, it)| it != right).map(|(it, _)| *it).collect()),
+        None if here.len() < replicas.len() => Comparison::Open,
+        None => Comparison::Undecided,
+    }
+}
+
+/// The first input in which the reports differ.
+fn first_difference(inputs: &[Input], reports: &BTreeMap<Address, &Digests>, replicas: &[Address]) -> Option<Input> {
+    let of = |digests: &Digests, index: u32| {
+        digests.binary_search_by_key(&index, |(it, _)| *it).ok().map(|at| digests[at].1)
+    };
+    let differs = |input: &&Input| {
+        let mut all = replicas.iter().filter_map(|it| reports.get(it)).map(|digests| of(digests, input.index));
+        let first = all.next();
+        all.any(|other| Some(other) != first)
+    };
+    inputs.iter().find(differs).cloned()
+}
+
+impl Sequencer {
+    /// Compares what the replicas of a partition have changed in an epoch.
+    pub(super) fn compare(&mut self, epoch: u64, partition: u8, now_us: u64, out: &mut Outbox) {
+        let since_us = self.disputed.remove(&(epoch, partition)).unwrap_or(now_us);
+        let replicas = self.replicas_of(partition);
+        let Some((comparison, input)) = self.compared(epoch, &replicas) else { return };
+        let stopped = match comparison {
+            Comparison::Equal => return,
+            Comparison::Open if now_us < since_us + MAX_DISPUTE_US => {
+                self.disputed.insert((epoch, partition), since_us);
+                return;
+            }
+            Comparison::Wrong(wrong) => {
+                let why = |input| StopReason::Differs { epoch, input };
+                return wrong.into_iter().for_each(|it| self.stop(it, why(input.clone()), out));
+            }
+            Comparison::Open | Comparison::Undecided => replicas,
+        };
+        stopped.into_iter().for_each(|it| self.stop(it, StopReason::Undecided { epoch, input: input.clone() }, out));
+    }
+
+    /// The comparison of an epoch, if these replicas differ, and the first input in which they do.
+    fn compared(&self, epoch: u64, replicas: &[Address]) -> Option<(Comparison, Input)> {
+        let sealed = self.epochs.sealed(epoch).filter(|_| replicas.len() > 1)?;
+        // Only of replicas that go on: a stopped one is started again with what may be other rows.
+        let reports = sealed.digests.iter().filter(|(replica, _)| self.has_resumed(**replica));
+        let reports: BTreeMap<_, _> = reports.map(|(replica, digests)| (*replica, digests)).collect();
+        let comparison = Some(judge(replicas, &reports)).filter(|it| *it != Comparison::Equal)?;
+        Some((comparison, first_difference(&sealed.inputs, &reports, replicas)?))
+    }
+
+    /// Compares all epochs of a partition that are known.
+    pub(super) fn compare_all(&mut self, partition: u8, now_us: u64, out: &mut Outbox) {
+        let is_of_it = |input: &Input| input.participants.contains(partition.into());
+        let of_it = self.epochs.epochs.iter().filter(|sealed| sealed.inputs.iter().any(is_of_it));
+        for epoch in of_it.map(|sealed| sealed.epoch).collect::<Vec<_>>() {
+            self.compare(epoch, partition, now_us, out);
+        }
+    }
+
+    /// Compares again the epochs in which replica sets differ: another configuration may decide them, or their time is
+    /// up.
+    pub(super) fn compare_disputed(&mut self, now_us: u64, out: &mut Outbox) {
+        for (epoch, partition) in self.disputed.keys().copied().collect::<Vec<_>>() {
+            self.compare(epoch, partition, now_us, out);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replicas(count: u8) -> Vec<Address> {
+        (0..count).map(|replica| Address::Replica { partition: 0, replica }).collect()
+    }
+
+    fn judged(count: u8, digests: &[u64]) -> Comparison {
+        let digests: Vec<Digests> = digests.iter().map(|it| vec![(0, *it)]).collect();
+        judge(&replicas(count), &replicas(count).into_iter().zip(&digests).collect())
+    }
+
+    #[test]
+    fn the_majority_of_all_sets_is_right() {
+        assert_eq!([judged(3, &[]), judged(3, &[7]), judged(3, &[7, 7, 7])], [const { Comparison::Equal }; 3]);
+        assert_eq!(judged(3, &[7, 8]), Comparison::Open);
+        assert_eq!(judged(3, &[7, 8, 7]), Comparison::Wrong(vec![replicas(3)[1]]));
+        assert_eq!(judged(5, &[7, 7, 7, 8]), Comparison::Wrong(vec![replicas(4)[3]]));
+        assert_eq!([judged(2, &[7, 8]), judged(3, &[7, 8, 9])], [const { Comparison::Undecided }; 2]);
+    }
+}
