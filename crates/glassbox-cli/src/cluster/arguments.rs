@@ -20,7 +20,8 @@ pub struct Arguments {
     /// Partitions
     #[arg(long, short, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub partitions: u8,
-    /// Replicas of each partition, the primary included [default: 2; 1 under a deterministic scheme]
+    /// Replicas of each partition, the primary included; with --log raft, replica sets, each of which executes the log
+    /// by itself [default: 2; 1 under a deterministic scheme]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
     pub replicas: Option<u8>,
     /// Coordinators of transactions on several partitions; they take turns. Under a deterministic scheme, the sequencer

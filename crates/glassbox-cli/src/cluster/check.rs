@@ -26,6 +26,8 @@ pub type Condition = (u8, u64, u64, String);
 pub struct Checked {
     /// The number of backups that were compared with their primaries.
     pub replicas: usize,
+    /// Whether they are of replica sets.
+    pub is_set: bool,
     /// Failed or unfinished members.
     pub problems: Vec<String>,
     /// The rows that acknowledged transactions left.
@@ -103,7 +105,8 @@ pub fn check(
         counted.found = counted.found.saturating_sub(before.found);
     }
     let replicas = configuration.partitions.iter().map(|it| it.backups.len()).sum();
-    Ok(Checked { replicas, problems, counted, conditions })
+    let is_set = configuration.agreement.is_some();
+    Ok(Checked { replicas, is_set, problems, counted, conditions })
 }
 
 /// The newest configuration that a process knows.
@@ -141,8 +144,10 @@ fn problems(
     for replicas in &configuration.partitions {
         let primary = digests.get(&replicas.primary);
         for backup in replicas.backups() {
-            if primary.is_none() || digests.get(&backup) != primary {
-                problems.push(format!("{backup} differs from its primary"));
+            match digests.get(&backup) {
+                None => problems.push(format!("{backup} has no rows here: its process has ended, or it joins")),
+                digest if digest == primary => {}
+                _ => problems.push(format!("{backup} differs from {}", replicas.primary)),
             }
         }
     }

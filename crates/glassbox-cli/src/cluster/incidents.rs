@@ -69,6 +69,8 @@ pub struct Pauses {
     pub promoted: Vec<Duration>,
     /// A coordinator, or the sequencer, was killed, restarted, and given its place.
     pub coordinator: Vec<Duration>,
+    /// A participant of a replica set, or a whole set, was killed, and the others answered.
+    pub stood_in: Vec<Duration>,
     /// All processes, or one partition's, were killed, restarted and resumed.
     pub resumed: Vec<Duration>,
     /// Until a restarted backup had the rows; only the copying blocks the partition.
@@ -100,7 +102,11 @@ impl Incidents<'_> {
             let agreed: &[Incident] = &[
                 |it, _, at| it.lose_and_wait(it.elected()?, at),
                 |it, round, at| it.lose_and_wait(it.follower(round)?, at),
-                |it, _, at| it.lose_and_wait(Group::Partition(at).member(0), at),
+                |it, round, at| {
+                    let participant = Group::Partition(at).member((round % u32::from(it.config.replicas)) as u8);
+                    it.lose_and_wait(participant, at)
+                },
+                |it, round, at| it.lose_set(round, at),
                 |it, _, at| it.lose_all(at),
             ];
             let (orders, kept): (&[Incident], &[Incident]) = if self.config.order.agreement.is_some() {
@@ -298,12 +304,31 @@ impl Incidents<'_> {
             let pause = self.watch.pause(partition, began)?;
             self.pauses.promoted.push(pause);
         }
+        if who.partition().is_some() && self.config.replicas > 1 {
+            let pause = self.watch.pause(partition, began)?;
+            self.pauses.stood_in.push(pause);
+        }
         self.children.restart(who, self.config)?;
         let pause = self.watch.pause(partition, began)?;
-        if who.partition().is_some() {
+        if who.partition().is_some() && self.config.replicas == 1 {
             self.pauses.resumed.push(pause);
         }
         self.wait_for_rows(who)
+    }
+
+    /// Under an agreement: all replicas of a set fail, the others go on, and it is started again without a command.
+    fn lose_set(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {
+        let set = (round % u32::from(self.config.replicas)) as u8;
+        if self.config.replicas == 1 {
+            return Ok(());
+        }
+        let members: Vec<_> = (0..self.config.partitions).map(|it| Group::Partition(it).member(set)).collect();
+        let began = Instant::now();
+        members.iter().try_for_each(|it| self.kill(*it))?;
+        let pause = self.watch.pause(partition, began)?;
+        self.pauses.stood_in.push(pause);
+        members.iter().try_for_each(|it| self.children.restart(*it, self.config))?;
+        members.into_iter().try_for_each(|it| self.wait_for_rows(it))
     }
 
     /// A partition without a backup.

@@ -1,5 +1,6 @@
 //! Commands for a running cluster: its state, and changes of its configuration.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use comfy_table::{LineStyle, Table, TableStyle};
 use glassbox_cluster::run::{Operator, Shape, Sockets};
 use glassbox_cluster::wire::Standing;
 use glassbox_cluster::{Address, Configuration, Group};
+use glassbox_lab::format;
 
 use super::arguments::SchemeOption;
 use super::config::Config;
@@ -185,7 +187,8 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
         OperateOption::Status(_) => {
             let standings = operator.standings();
             let gone = standings.values().any(Result::is_err);
-            println!("{}", table(standings, config.order.agreement.is_some()));
+            let progress = if config.scheme.is_deterministic() { operator.progress() } else { BTreeMap::new() };
+            println!("{}", table(standings, &progress, config.order.agreement.is_some(), config.replicas));
             return Ok(if gone { Verdict::Bad } else { Verdict::Good });
         }
         OperateOption::Begin(_) => operator.begin(config.shape().configuration(), PATIENCE),
@@ -226,11 +229,21 @@ fn watch(config: &Config, file: &Path) -> anyhow::Result<Verdict> {
     Ok(Verdict::Good)
 }
 
-fn table(standings: glassbox_cluster::run::Standings, is_agreed: bool) -> Table {
+/// `progress`: under a deterministic scheme, how far each process is in the input log.
+fn table(
+    standings: glassbox_cluster::run::Standings,
+    progress: &BTreeMap<Address, u64>,
+    is_agreed: bool,
+    sets: u8,
+) -> Table {
+    // A partition without inputs in the last epochs is not behind.
+    let furthest =
+        |who: Address| progress.iter().filter(|(it, _)| it.group() == who.group()).map(|(_, epoch)| *epoch).max();
     let mut table = Table::new();
     let line = LineStyle::none().fill('─').junction('─');
     table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
-    table.set_header(["process", "role", "configuration"]);
+    let of_log = if progress.is_empty() { &[][..] } else { &["epoch", "behind others by"] };
+    table.set_header(["process", "role", "configuration"].iter().chain(of_log));
     for (machine, standing) in standings {
         let epoch = standing.as_ref().ok().and_then(Standing::configuration).map_or(0, |known| known.epoch);
         let is = match standing {
@@ -240,7 +253,9 @@ fn table(standings: glassbox_cluster::run::Standings, is_agreed: bool) -> Table 
             Ok(Standing::None) => "without a place: begin the cluster, or bring it back".to_owned(),
             Ok(Standing::Primary(_)) if machine.partition().is_none() && is_agreed => "sequencer, elected".to_owned(),
             Ok(Standing::Primary(_)) if machine.partition().is_none() => "sequencer".to_owned(),
+            Ok(Standing::Primary(_)) if is_agreed && sets > 1 => "executes the log".to_owned(),
             Ok(Standing::Primary(_)) => "primary".to_owned(),
+            Ok(Standing::Joining(_)) if is_agreed => "joining: it takes the rows of another replica set".to_owned(),
             Ok(Standing::Backup(_)) if is_agreed => "member of the log's group".to_owned(),
             Ok(Standing::Idle(_)) if is_agreed => "waits for its place, which a majority gives it".to_owned(),
             Ok(Standing::Backup(_)) if machine.partition().is_none() => "hot backup of the sequencer".to_owned(),
@@ -252,7 +267,16 @@ fn table(standings: glassbox_cluster::run::Standings, is_agreed: bool) -> Table 
             Ok(Standing::Idle(_)) => "without a place: bring it back".to_owned(),
             Err(why) => format!("not reachable: {why}"),
         };
-        table.add_row([machine.to_string(), is, if epoch == 0 { "none".to_owned() } else { epoch.to_string() }]);
+        let mut row = vec![machine.to_string(), is, if epoch == 0 { "none".to_owned() } else { epoch.to_string() }];
+        if !progress.is_empty() {
+            let epoch = progress.get(&machine);
+            let told = |number: Option<u64>| number.map_or_else(|| "none".to_owned(), format::count);
+            row.extend([
+                told(epoch.copied()),
+                told(epoch.and_then(|epoch| Some(furthest(machine)?.saturating_sub(*epoch)))),
+            ]);
+        }
+        table.add_row(row);
     }
     table
 }

@@ -129,6 +129,7 @@ pub fn pauses(out: &mut dyn Write, results: &mut Results, pauses: &Pauses) -> io
         ("left-out", "after a backup was left out", &pauses.left_out),
         ("promoted", "after a backup took over", &pauses.promoted),
         ("coordinator", "after a coordinator was restarted", &pauses.coordinator),
+        ("stood-in", "after a replica, or a whole set, was killed and others answered", &pauses.stood_in),
         ("resumed", "after processes were killed and went on", &pauses.resumed),
         ("returned", "until a backup that was brought back has the rows", &pauses.returned),
     ];
@@ -164,7 +165,12 @@ pub fn checked(out: &mut dyn Write, results: &mut Results, checked: &Checked) ->
         writeln!(out, "WRONG: {problem}")?;
     }
     if checked.problems.is_empty() {
-        writeln!(out, "no transaction is active; {} backups have the rows of their primaries", checked.replicas)?;
+        let of = if checked.is_set {
+            "replicas of other sets have the same rows"
+        } else {
+            "backups have the rows of their primaries"
+        };
+        writeln!(out, "no transaction is active; {} {of}", checked.replicas)?;
     }
     for counted in &checked.counted {
         put("lost", 0.0, counted.lost() as f64)?;
