@@ -54,6 +54,8 @@ pub struct Executor {
     sequencers: Vec<Address>,
     /// Their epochs.
     merge: Merge,
+    /// Which of them were asked for what it lacks, and have not said that this is all: a bit for each.
+    asked: u64,
     /// Transactions that have requested their locks and have not ended.
     pub(super) active: BTreeMap<LogPlace, ExecutingTxn>,
     pub(super) places: BTreeMap<InputId, LogPlace>,
@@ -131,6 +133,7 @@ impl Executor {
             late_us: LATE_US,
             sequencers: configuration.sequencers().into_iter().map(|(sequencer, _)| sequencer).collect(),
             merge: Merge::new(configuration.sequencers().len(), 0),
+            asked: 0,
             active: BTreeMap::new(),
             places: BTreeMap::new(),
             next: 0,
@@ -171,12 +174,16 @@ impl Executor {
         for peer in (0..self.peers.partitions()).filter(|it| *it != self.index()).filter_map(|it| self.peers.own(it)) {
             out.send(peer, Message::ResumeAfter(executed));
         }
-        for (number, sequencer) in self.sequencers.iter().enumerate() {
-            out.send(*sequencer, Message::ResumeAfter(self.merge.received(number)));
-        }
+        (0..self.sequencers.len()).for_each(|number| self.ask_sequencer(number, out));
         for (to, exchange) in self.peers.kept() {
             self.peers.of(to).for_each(|peer| out.send(peer, Message::Exchange(Box::new(exchange.clone()))));
         }
+    }
+
+    /// Asks a sequencer for what it has not received.
+    fn ask_sequencer(&mut self, number: usize, out: &mut Outbox) {
+        self.asked |= 1 << number;
+        out.send(self.sequencers[number], Message::ResumeAfter(self.merge.received(number)));
     }
 
     /// Begins a journal with a base of the present rows.
@@ -227,7 +234,7 @@ impl Executor {
         for (number, (now, _)) in pairs.enumerate().filter(|(_, (now, was))| now != was) {
             self.sequencers[number] = now.0;
             // Inputs, and reports, may have been lost with the former one.
-            out.send(now.0, Message::ResumeAfter(self.merge.received(number)));
+            self.ask_sequencer(number, out);
             for (epoch, digests) in &self.bases.reported {
                 out.send(now.0, Message::Executed(*epoch, digests.clone()));
             }
@@ -277,9 +284,9 @@ impl Executor {
         &mut self.shard
     }
 
-    /// Whether no transaction is active.
+    /// Whether no transaction is active, and it lacks no input as far as it was told.
     pub fn is_idle(&self) -> bool {
-        self.is_at_epoch_s_end() && self.scheduler.is_idle() && self.merge.is_empty()
+        self.asked == 0 && self.is_at_epoch_s_end() && self.scheduler.is_idle() && self.merge.is_empty()
     }
 
     /// Whether all received inputs have ended.
@@ -305,9 +312,7 @@ impl Executor {
         match message {
             Message::Inputs(batch) => self.receive(from, *batch, out),
             // A restarted sequencer asks from where on.
-            Message::ResumeAfter(_) if let Some(number) = self.number_of(from) => {
-                out.send(from, Message::ResumeAfter(self.merge.received(number)));
-            }
+            Message::ResumeAfter(_) if let Some(number) = self.number_of(from) => self.ask_sequencer(number, out),
             Message::ResumeAfter(epoch) => self.send_again(from, epoch, out),
             Message::Checkpointed(epoch) => self.peers.note_checkpoint(from, epoch),
             Message::Unlink => self.peers.unlink(from),
@@ -443,10 +448,14 @@ impl Executor {
 
     fn receive(&mut self, sequencer: Address, batch: InputBatch, out: &mut Outbox) {
         let Some(number) = self.number_of(sequencer) else { return };
+        let is_last = batch.inputs.is_empty();
         match self.merge.receive(number, batch) {
-            Ok(()) => self.take_due(out),
+            Ok(()) => {
+                self.asked &= !(u64::from(is_last) << number);
+                self.take_due(out);
+            }
             // Inputs before it were lost with their sender.
-            Err(received) => out.send(sequencer, Message::ResumeAfter(received)),
+            Err(_) => self.ask_sequencer(number, out),
         }
     }
 

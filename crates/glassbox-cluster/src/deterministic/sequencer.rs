@@ -480,11 +480,10 @@ impl Sequencer {
                 return;
             }
         }
-        if self.clock.is_some() && before < self.epochs.last {
-            let batch = InputBatch::empty(before, self.epochs.last);
-            before = self.epochs.last;
-            self.log.send_when_decided(from, Message::Inputs(batch), out);
-        }
+        // It lacks nothing more, and learns that it does not.
+        let upto = if self.clock.is_some() { self.epochs.last } else { before };
+        self.log.send_when_decided(from, Message::Inputs(InputBatch::empty(before, upto)), out);
+        before = upto;
         let is_new = self.followers[at].sent.replace(before).is_none();
         if is_new && has_others(&self.followers, from) {
             // It reports again what it executes again; the rest a predecessor may not have compared.

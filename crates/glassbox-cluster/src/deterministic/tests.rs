@@ -1,8 +1,10 @@
 //! The sequencer's log: epochs that count on, partitions that ask for it again, and its length.
 
 use glassbox::record::Timestamp;
-use glassbox::research::shard::{Call, DeclaredKeys, KeyRequest, PartitionSet, Touch, WatchedKey};
+use glassbox::research::shard::{Call, DeclaredKeys, KeyRequest, PartitionSet, Shard, Touch, WatchedKey};
+use glassbox_workloads::micro::catalog;
 
+use super::executor::Executor;
 use super::hot_backup::HotBackup;
 use super::sequencer::Sequencer;
 use crate::protocol::address::Address;
@@ -29,13 +31,15 @@ struct Logged {
     sequencer: Sequencer,
     entries: Vec<(u64, Entry)>,
     sent: Vec<(Address, InputBatch)>,
+    /// Replicas that were told that they lack nothing more.
+    complete: Vec<Address>,
     asked: Vec<Address>,
     base: Option<Base>,
 }
 
 impl Logged {
     fn new(sequencer: Sequencer) -> Self {
-        Self { sequencer, entries: Vec::new(), sent: Vec::new(), asked: Vec::new(), base: None }
+        Self { sequencer, entries: Vec::new(), sent: Vec::new(), complete: Vec::new(), asked: Vec::new(), base: None }
     }
 
     fn begun() -> Self {
@@ -60,6 +64,7 @@ impl Logged {
                     self.entries.push((sequence, *entry));
                     self.handle(ME, Message::Ack { sequence });
                 }
+                Action::Send(to, Message::Inputs(batch)) if batch.inputs.is_empty() => self.complete.push(to),
                 Action::Send(to, Message::Inputs(batch)) => self.sent.push((to, *batch)),
                 Action::Send(to, Message::WriteCheckpoint) => self.asked.push(to),
                 Action::Base(base) => {
@@ -115,8 +120,20 @@ fn epochs_count_on_after_a_restart_whatever_the_base_still_has() {
     logged.handle(partition(0), Message::ResumeAfter(4));
     logged.handle(partition(1), Message::ResumeAfter(0));
     assert_eq!((logged.epochs(0), logged.epochs(1)), (vec![(4, 5)], vec![(0, 2)]));
+    assert_eq!(logged.complete, [partition(0), partition(1)], "each is told that this is all");
     assert_eq!(logged.sent[0].1.sealed_in, 2, "this sequencer has sealed it");
     assert_eq!(logged.sent[1].1.sealed_in, 0, "a predecessor has");
+}
+
+/// Its rows are older than those of others.
+#[test]
+fn a_recovered_partition_is_idle_once_it_was_told_that_it_lacks_nothing() {
+    let shard = Shard::new(&catalog(), 0, 2, 1 << 20).unwrap();
+    let (kind, base, mut out) = (SchedulerKind::Vll, (4, Vec::new()), Outbox::default());
+    let mut executor = Executor::recovered(partition(0), shard, kind, &configuration(), base, &mut out);
+    assert!(!executor.is_idle());
+    executor.handle(ME, Message::Inputs(InputBatch::empty(4, 4)), &mut out);
+    assert!(executor.is_idle());
 }
 
 #[test]
