@@ -239,19 +239,25 @@ fn table(
     // A partition without inputs in the last epochs is not behind.
     let furthest =
         |who: Address| progress.iter().filter(|(it, _)| it.group() == who.group()).map(|(_, epoch)| *epoch).max();
+    let decided = |standing: &Result<Standing, _>| standing.as_ref().ok()?.configuration().map(|known| known.epoch);
+    let newest = standings.iter().filter_map(|(_, standing)| decided(standing)).max();
     let mut table = Table::new();
     let line = LineStyle::none().fill('─').junction('─');
     table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
     let of_log = if progress.is_empty() { &[][..] } else { &["epoch", "behind others by"] };
     table.set_header(["process", "role", "configuration"].iter().chain(of_log));
     for (machine, standing) in standings {
-        let epoch = standing.as_ref().ok().and_then(Standing::configuration).map_or(0, |known| known.epoch);
+        let epoch = decided(&standing).unwrap_or(0);
         let is = match standing {
             Ok(Standing::None) if is_agreed => {
                 "without a place: begin the cluster; if it has begun, what this process had is lost".to_owned()
             }
             Ok(Standing::None) => "without a place: begin the cluster, or bring it back".to_owned(),
-            Ok(Standing::Primary(_)) if machine.partition().is_none() && is_agreed => "sequencer, elected".to_owned(),
+            Ok(Standing::Primary(_)) if machine.partition().is_none() && is_agreed => {
+                let is_newest = Some(epoch) == newest;
+                if is_newest { "sequencer, elected" } else { "sequencer, replaced: it is cut off from the others" }
+                    .to_owned()
+            }
             Ok(Standing::Primary(_)) if machine.partition().is_none() => "sequencer".to_owned(),
             Ok(Standing::Primary(_)) if is_agreed && sets > 1 => "executes the log".to_owned(),
             Ok(Standing::Primary(_)) => "primary".to_owned(),

@@ -268,22 +268,22 @@ fn a_cluster_with_an_agreed_log_goes_on_by_itself() {
     let file = at.join("cluster.json");
     let file = crate::common::text(&file);
     let child = program(&[&cluster[..], &["tpcc", "--small", "--warehouses", "2", "--seconds", "60"]].concat());
-    let child = { child }.spawn().unwrap();
-    let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
-    let started = Instant::now();
-    let has_begun = |status: &str| status.contains("sequencer, elected") && !status.contains("waits for its place");
-    let mut status = operate(&["status"]).out;
-    while !has_begun(&status) {
-        assert!(started.elapsed() < Duration::from_secs(60), "{status}");
-        std::thread::sleep(Duration::from_millis(50));
-        status = operate(&["status"]).out;
+    let mut child = { child }.spawn().unwrap();
+    // What it resumed with is right; the load follows.
+    let mut said = child.stdout.take().unwrap();
+    while !line(&mut said).contains("all 13 conditions hold") {
+        assert!(child.try_wait().unwrap().is_none(), "it ended");
     }
+    let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
+    let status = operate(&["status"]).out;
+    assert!(status.contains("sequencer, elected"), "{status}");
     assert_eq!(status.matches("member of the log's group").count(), 2, "{status}");
     let row = status.lines().find(|line| line.contains("partition 1 replica 0")).unwrap();
     let numbers: Vec<&str> = row.split_whitespace().rev().take(2).collect();
     assert!(numbers[0] == "0" && numbers[1].replace(',', "").parse::<u64>().unwrap() > 0, "{status}");
     let ran = operate(&["promote", "sequencer"]);
     assert!(ran.status == Some(1) && ran.err.contains("agrees on its configurations by itself"), "{}", ran.err);
+    child.stdout = Some(said);
     // SAFETY: a plain system call; the child is ours and not yet waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
     let ran = Ran::from(child.wait_with_output().unwrap());

@@ -95,11 +95,8 @@ fn elected(file: &Path, but: Option<usize>) -> usize {
     let began = Instant::now();
     loop {
         let status = run(&["cluster", "status", "--config", text(file)]).out;
-        // One that is cut off may believe that it still is.
-        let lines = status.lines().filter(|line| line.contains("sequencer, elected"));
-        let host_of = |line: &str| (0..HOSTS).find(|host| line.contains(&format!("coordinator {host}")));
-        let epoch_of = |line: &str| line.split_whitespace().last().and_then(|epoch| epoch.parse::<u64>().ok());
-        let host = lines.max_by_key(|line| epoch_of(line)).and_then(host_of);
+        let mut lines = status.lines().filter(|line| line.contains("sequencer, elected"));
+        let host = lines.next().and_then(|line| (0..HOSTS).find(|host| line.contains(&format!("coordinator {host}"))));
         if let Some(host) = host.filter(|host| Some(*host) != but) {
             return host;
         }
