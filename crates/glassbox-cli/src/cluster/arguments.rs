@@ -20,12 +20,12 @@ pub struct Arguments {
     /// Partitions
     #[arg(long, short, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub partitions: u8,
-    /// Replicas of each partition, the primary included; with --log raft, replica sets, each of which executes the log
-    /// by itself [default: 2; 1 under a deterministic scheme]
+    /// Replicas of each partition, the primary included; under a deterministic scheme with --log raft, replica sets,
+    /// each of which executes the log by itself [default: 2; 1 under a deterministic scheme]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
     pub replicas: Option<u8>,
-    /// Coordinators of transactions on several partitions; they take turns. Under a deterministic scheme, the sequencer
-    /// and its hot backups, or sequencers (--by-clocks)
+    /// Coordinators of transactions on several partitions; they take turns, or elect one (--log raft). Under a
+    /// deterministic scheme, the sequencer and its hot backups, or sequencers (--by-clocks)
     /// [default: 1; 3 with --log raft]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub coordinators: Option<u8>,
@@ -43,7 +43,7 @@ pub struct Arguments {
     /// one order of their epochs [default: one sequencer, and the others are its hot backups]
     #[arg(long)]
     pub by_clocks: bool,
-    /// Deterministic schemes: when an epoch of the input log is decided
+    /// Who decides the configurations, and under deterministic schemes, when an epoch of the input log is decided
     #[arg(long, value_enum, default_value = "local", conflicts_with = "by_clocks")]
     pub log: InputLogOption,
     /// Deterministic and two-phase schemes: refuse a part of the calls on a partition that is later than this many
@@ -84,9 +84,10 @@ pub enum ActionOption {
 /// When an epoch of the input log is decided.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum InputLogOption {
-    /// When the sequencer and all of its hot backups have it
+    /// An operator's commands; when the sequencer and all of its hot backups have it
     Local,
-    /// When a majority of --coordinators has it (Raft): they elect the sequencer, and what fails comes back, by itself
+    /// A majority of --coordinators (Raft): they elect the sequencer or coordinator, promote backups, and what fails
+    /// comes back, by itself
     Raft,
 }
 

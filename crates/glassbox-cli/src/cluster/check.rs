@@ -105,7 +105,7 @@ pub fn check(
         counted.found = counted.found.saturating_sub(before.found);
     }
     let replicas = configuration.partitions.iter().map(|it| it.backups.len()).sum();
-    let is_set = configuration.agreement.is_some();
+    let is_set = configuration.agreement.is_some() && configuration.scheme.is_deterministic();
     Ok(Checked { replicas, is_set, problems, counted, conditions })
 }
 

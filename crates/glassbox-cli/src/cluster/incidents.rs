@@ -95,7 +95,7 @@ type Incident = fn(&mut Incidents<'_>, u32, u8) -> anyhow::Result<()>;
 
 impl Incidents<'_> {
     /// Runs this many rounds: each kills a backup, a primary and a coordinator, one after the other; under a
-    /// deterministic scheme a hot backup, the sequencer, a partition and all.
+    /// deterministic scheme a hot backup, the sequencer, a partition and all. Under an agreement no command is given.
     pub fn run(&mut self, rounds: u32) -> anyhow::Result<()> {
         for round in 0..rounds {
             let partition = (round % u32::from(self.config.partitions)) as u8;
@@ -109,7 +109,17 @@ impl Incidents<'_> {
                 |it, round, at| it.lose_set(round, at),
                 |it, _, at| it.lose_all(at),
             ];
-            let (orders, kept): (&[Incident], &[Incident]) = if self.config.order.agreement.is_some() {
+            let elected: &[Incident] = &[
+                |it, _, at| it.lose_and_wait(it.elected()?, at),
+                |it, round, at| it.lose_and_wait(it.follower(round)?, at),
+                |it, _, at| it.lose_and_wait(it.replicas(Group::Partition(at))?.primary, at),
+                |it, round, at| it.lose_a_backup_and_wait(round, at),
+                |it, _, at| it.lose_all(at),
+            ];
+            let is_agreed = self.config.order.agreement.is_some();
+            let (orders, kept): (&[Incident], &[Incident]) = if is_agreed && !self.config.scheme.is_deterministic() {
+                (&[], elected)
+            } else if is_agreed {
                 (&[], agreed)
             } else if self.config.scheme.is_deterministic() {
                 let replaced: &[Incident] = &[
@@ -253,7 +263,7 @@ impl Incidents<'_> {
             // A process that was just started may not be connected yet.
             let standing = self.decide(|operator| Ok(operator.standings().remove(&replica)))?;
             match standing {
-                Some(Ok(Standing::Backup(_) | Standing::Primary(_))) => return Ok(()),
+                Some(Ok(Standing::Backup(_) | Standing::Primary(_) | Standing::Coordinator(_))) => return Ok(()),
                 Some(Ok(Standing::Joining(_) | Standing::Idle(_)) | Err(_)) | None if began.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
@@ -297,14 +307,19 @@ impl Incidents<'_> {
 
     /// Under an agreement: a process fails and is started again, and no command is given.
     fn lose_and_wait(&mut self, who: Address, partition: u8) -> anyhow::Result<()> {
+        let is_ordered = self.config.scheme.is_deterministic();
+        let is_primary =
+            !is_ordered && who.group().is_some_and(|it| self.replicas(it).is_ok_and(|it| it.primary == who));
         let is_elected = who == self.elected()?;
         let began = Instant::now();
         self.kill(who)?;
-        if is_elected && self.config.coordinators > 1 {
+        if is_elected && self.config.coordinators > 1 || is_primary && self.config.replicas > 1 {
             let pause = self.watch.pause(partition, began)?;
             self.pauses.promoted.push(pause);
-        }
-        if who.partition().is_some() && self.config.replicas > 1 {
+        } else if who.partition().is_some() && self.config.replicas > 1 && !is_ordered {
+            let pause = self.watch.pause(partition, began)?;
+            self.pauses.left_out.push(pause);
+        } else if who.partition().is_some() && self.config.replicas > 1 {
             let pause = self.watch.pause(partition, began)?;
             self.pauses.stood_in.push(pause);
         }
@@ -314,6 +329,13 @@ impl Incidents<'_> {
             self.pauses.resumed.push(pause);
         }
         self.wait_for_rows(who)
+    }
+
+    /// Under an agreement without input log: a backup of this partition, if there is one.
+    fn lose_a_backup_and_wait(&mut self, round: u32, partition: u8) -> anyhow::Result<()> {
+        let backups = self.replicas(Group::Partition(partition))?.backups();
+        let Some(backup) = backups.get(round as usize % backups.len().max(1)) else { return Ok(()) };
+        self.lose_and_wait(*backup, partition)
     }
 
     /// Under an agreement: all replicas of a set fail, the others go on, and it is started again without a command.

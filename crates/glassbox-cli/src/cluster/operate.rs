@@ -188,7 +188,7 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
             let standings = operator.standings();
             let gone = standings.values().any(Result::is_err);
             let progress = if config.scheme.is_deterministic() { operator.progress() } else { BTreeMap::new() };
-            println!("{}", table(standings, &progress, config.order.agreement.is_some(), config.replicas));
+            println!("{}", table(standings, &progress, &config));
             return Ok(if gone { Verdict::Bad } else { Verdict::Good });
         }
         OperateOption::Begin(_) => operator.begin(config.shape().configuration(), PATIENCE),
@@ -230,17 +230,13 @@ fn watch(config: &Config, file: &Path) -> anyhow::Result<Verdict> {
 }
 
 /// `progress`: under a deterministic scheme, how far each process is in the input log.
-fn table(
-    standings: glassbox_cluster::run::Standings,
-    progress: &BTreeMap<Address, u64>,
-    is_agreed: bool,
-    sets: u8,
-) -> Table {
+fn table(standings: glassbox_cluster::run::Standings, progress: &BTreeMap<Address, u64>, config: &Config) -> Table {
+    let (is_agreed, is_ordered) = (config.order.agreement.is_some(), config.scheme.is_deterministic());
     // A partition without inputs in the last epochs is not behind.
     let furthest =
         |who: Address| progress.iter().filter(|(it, _)| it.group() == who.group()).map(|(_, epoch)| *epoch).max();
     let decided = |standing: &Result<Standing, _>| standing.as_ref().ok()?.configuration().map(|known| known.epoch);
-    let newest = standings.iter().filter_map(|(_, standing)| decided(standing)).max();
+    let newest = standings.values().filter_map(decided).max();
     let mut table = Table::new();
     let line = LineStyle::none().fill('─').junction('─');
     table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
@@ -253,20 +249,26 @@ fn table(
                 "without a place: begin the cluster; if it has begun, what this process had is lost".to_owned()
             }
             Ok(Standing::None) => "without a place: begin the cluster, or bring it back".to_owned(),
-            Ok(Standing::Primary(_)) if machine.partition().is_none() && is_agreed => {
+            Ok(Standing::Primary(_) | Standing::Coordinator(_)) if machine.partition().is_none() && is_agreed => {
+                let what = if is_ordered { "sequencer" } else { "coordinator" };
                 let is_newest = Some(epoch) == newest;
-                if is_newest { "sequencer, elected" } else { "sequencer, replaced: it is cut off from the others" }
-                    .to_owned()
+                format!("{what}, {}", if is_newest { "elected" } else { "replaced: it is cut off from the others" })
             }
             Ok(Standing::Primary(_)) if machine.partition().is_none() => "sequencer".to_owned(),
-            Ok(Standing::Primary(_)) if is_agreed && sets > 1 => "executes the log".to_owned(),
+            Ok(Standing::Primary(_)) if is_agreed && is_ordered && config.replicas > 1 => "executes the log".to_owned(),
             Ok(Standing::Primary(_)) => "primary".to_owned(),
-            Ok(Standing::Joining(_)) if is_agreed => "joining: it takes the rows of another replica set".to_owned(),
-            Ok(Standing::Backup(_)) if is_agreed => "member of the log's group".to_owned(),
+            Ok(Standing::Joining(_)) if is_agreed && is_ordered => {
+                "joining: it takes the rows of another replica set".to_owned()
+            }
+            Ok(Standing::Backup(_)) if is_agreed && is_ordered => "member of the log's group".to_owned(),
+            Ok(Standing::Backup(_)) if is_agreed && machine.partition().is_none() => {
+                "coordinator that can be elected".to_owned()
+            }
             Ok(Standing::Idle(_)) if is_agreed => "waits for its place, which a majority gives it".to_owned(),
             Ok(Standing::Backup(_)) if machine.partition().is_none() => "hot backup of the sequencer".to_owned(),
             Ok(Standing::Backup(_)) => "backup".to_owned(),
             Ok(Standing::Joining(_)) => "joining as a backup: it is sent what its primary has".to_owned(),
+            Ok(Standing::Lost(_, why)) if is_agreed => format!("lost: {why}; it joins again by itself"),
             Ok(Standing::Lost(_, why)) => format!("lost: {why}; leave it out, restart it, bring it back"),
             Ok(Standing::Coordinator(_)) => "coordinator".to_owned(),
             Ok(Standing::Kept(..)) => "without a place; it has a journal: resume the cluster".to_owned(),

@@ -38,7 +38,12 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, 
     let coordinators = match u64::from(config.coordinators) {
         1 if arguments.is_deterministic() => "a sequencer".to_owned(),
         all if arguments.by_clocks => format!("{}, which order by their clocks", many(all, "sequencer")),
-        all if config.order.agreement.is_some() => format!("{} of a log that a majority decides", many(all, "member")),
+        all if config.order.agreement.is_some() && arguments.is_deterministic() => {
+            format!("{} of a log that a majority decides", many(all, "member"))
+        }
+        all if config.order.agreement.is_some() => {
+            format!("{}, of which a majority elects one", many(all, "coordinator"))
+        }
         all if arguments.is_deterministic() => format!("a sequencer with {}", many(all - 1, "hot backup")),
         all => many(all, "coordinator"),
     };

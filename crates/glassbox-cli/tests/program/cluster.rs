@@ -291,11 +291,32 @@ fn a_cluster_with_an_agreed_log_goes_on_by_itself() {
     // Without journals, what was in memory is lost with a process; and some settings do not fit.
     for (words, why) in [
         (&["--scheme", "vll", "--log", "raft"][..], "needs --dir"),
-        (&["--scheme", "speculation", "--log", "raft", "--dir", "nowhere"], "nothing to agree on"),
         (&["--scheme", "vll", "--log", "raft", "--by-clocks"], "cannot be used with"),
     ] {
         let ran = run(&[&["cluster"], words, &["micro", "--seconds", "0.1"]].concat());
         assert!(ran.status != Some(0) && ran.err.contains(why), "{words:?}: {}", ran.err);
+    }
+}
+
+/// Coordinators, primaries and backups are killed, and everything; no command is given.
+#[test]
+fn every_scheme_fails_over_by_itself() {
+    for scheme in ["speculation", "two-phase-wait-die"] {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("rows");
+        let cluster = ["cluster", "--scheme", scheme, "--log", "raft", "--dir", crate::common::text(&at)];
+        let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "1", "--clients", "2"];
+        let right = ["2 backups have the rows of their primaries", "all 13 conditions hold", "none is lost"];
+        let ran = run_well(&[&cluster[..], &["--incidents", "1"], &tpcc].concat());
+        for words in right.into_iter().chain(["after a backup took over", "after a backup was left out"]) {
+            assert!(ran.out.contains(words), "no `{words}` in {}", ran.out);
+        }
+        for words in ["is the primary now", "is left out", "is back: it joins", "with the rows of its directory"] {
+            assert!(ran.err.contains(words), "no `{words}` in {}", ran.err);
+        }
+        // Another command goes on with the same rows.
+        let ran = run_well(&[&cluster[..], &tpcc].concat());
+        assert!(right.iter().all(|words| ran.out.contains(words)), "{}", ran.out);
     }
 }
 

@@ -16,6 +16,8 @@ use glassbox_consensus::{Agreement, Decided, Output};
 use serde::{Deserialize, Serialize};
 
 use crate::deterministic::hot_backup::HotBackup;
+use crate::node::failover::Watch;
+use crate::node::recovered::Place;
 use crate::protocol::address::{Address, Group};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{AgreedRecord, Base, Entry};
@@ -25,12 +27,14 @@ use crate::protocol::outbox::{Action, Outbox};
 /// An entry of the agreed log.
 #[derive(Debug, Serialize, Deserialize)]
 enum Proposal {
-    /// This member was elected.
-    Lead(Address),
+    /// This member was elected, in this life.
+    Lead(Address, u64),
     /// A replica was restarted; the number tells its lives apart; and whether it has rows.
     Return(Address, u64, bool),
     /// A replica cannot go on: it is left out until it returns and takes the rows of another set.
     Drop(Address),
+    /// Under a scheme without input log: the next configuration, with these places.
+    Decide(Box<Configuration>, Vec<Place>),
     /// The next entry of the stream of the sequencer that has its role since this configuration.
     Entry { since: u64, position: u64, entry: Entry },
 }
@@ -41,6 +45,8 @@ struct Agreed {
     configuration: Configuration,
     /// The last life of each replica that was given a place, and whether it joins with the rows of another set.
     lives: BTreeMap<Address, (u64, bool)>,
+    /// The elected member, and its life.
+    elected: (Address, u64),
     /// The input log.
     log: HotBackup,
 }
@@ -56,26 +62,17 @@ struct AgreedState {
 /// What a decision means for the member.
 #[derive(Debug)]
 pub(crate) enum Effect {
-    /// This configuration is in force; if it gives a replica its place again, how.
-    Configured(Box<Configuration>, Option<Place>),
+    /// This configuration is in force; it gives these replicas their places again.
+    Configured(Box<Configuration>, Vec<Place>),
     /// The sequencer's stream is decided up to this position, which the sequencer since this configuration proposed.
     Held { since: u64, position: u64 },
-}
-
-/// The place that a returned replica is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
-    pub(crate) replica: Address,
-    pub(crate) life: u64,
-    /// Whether it takes the rows of another replica set.
-    pub(crate) joins: bool,
 }
 
 impl Agreed {
     fn new(configuration: Configuration) -> Self {
         let sequencer = configuration.sequencer.as_ref().map_or(Address::Coordinator(0), |it| it.primary);
         let log = HotBackup::of_sets(sequencer, configuration.sets());
-        Self { configuration, lives: BTreeMap::new(), log }
+        Self { configuration, lives: BTreeMap::new(), elected: (sequencer, u64::MAX), log }
     }
 
     /// The configuration since which the present sequencer has its role.
@@ -94,12 +91,12 @@ impl Agreed {
         let AgreedState { configuration, lives, base } =
             postcard::from_bytes(state).map_err(|error| format!("the state of the agreed log: {error}"))?;
         let primary = configuration.sequencer.as_ref().map(|it| it.primary);
-        let log =
-            HotBackup::following(primary.ok_or("the state of the agreed log is of another cluster")?, base, sets)?;
-        Ok(Self { configuration, lives, log })
+        let primary = primary.ok_or("the state of the agreed log is of another cluster")?;
+        let log = HotBackup::following(primary, base, sets)?;
+        Ok(Self { configuration, lives, elected: (primary, u64::MAX), log })
     }
 
-    fn configured(&self, placed: Option<Place>) -> Option<Effect> {
+    fn configured(&self, placed: Vec<Place>) -> Option<Effect> {
         Some(Effect::Configured(Box::new(self.configuration.clone()), placed))
     }
 
@@ -121,9 +118,18 @@ impl Agreed {
 
     fn apply(&mut self, proposal: Proposal) -> Result<Option<Effect>, String> {
         match proposal {
-            Proposal::Lead(member) if member.group() == Some(Group::Sequencer) => {
+            Proposal::Lead(member, life) if member.group() == Some(Group::Sequencer) => {
                 self.configuration = self.configuration.resume(&[member], &[], &[]);
-                Ok(self.configured(None))
+                self.elected = (member, life);
+                Ok(self.configured(Vec::new()))
+            }
+            Proposal::Decide(next, places) => {
+                if next.epoch != self.configuration.epoch + 1 || !next.follows(&self.configuration) {
+                    return Ok(None);
+                }
+                self.lives.extend(places.iter().map(|place| (place.replica, (place.life, false))));
+                self.configuration = *next;
+                Ok(self.configured(places))
             }
             Proposal::Return(replica, life, has_rows) if !self.has_place(replica, life) => {
                 // One that has not made a checkpoint since it joined may still have its former rows. If they are the
@@ -136,14 +142,14 @@ impl Agreed {
                 if joins {
                     self.log.log.forget_digests(replica, 0);
                 }
-                Ok(self.configured(Some(Place { replica, life, joins })))
+                Ok(self.configured(vec![Place { replica, life, joins }]))
             }
             // Another one has to have the rows.
             Proposal::Drop(replica) if !self.others(replica).any(|other| !self.owes_join(other)) => Ok(None),
             Proposal::Drop(replica) => Ok(self.configuration.dropped(replica).and_then(|next| {
                 self.configuration = next;
                 self.log.log.note_dropped(replica);
-                self.configured(None)
+                self.configured(Vec::new())
             })),
             Proposal::Entry { since, position, entry } if since == self.since() && position == self.log.held + 1 => {
                 let entry = match entry {
@@ -185,6 +191,8 @@ pub(crate) struct AgreedLog {
     asked: Option<((u64, u64), u64)>,
     /// Replicas that wait for a place, with their lives.
     returned: BTreeMap<Address, u64>,
+    /// Of the elected member, under a scheme without input log.
+    watch: Option<Watch>,
     has_journal: bool,
     /// The number of the last record of earlier lives: those of this one count on.
     recorded: u64,
@@ -248,6 +256,7 @@ impl AgreedLog {
             decided: Default::default(),
             asked: None,
             returned: BTreeMap::new(),
+            watch: None,
             has_journal: false,
             recorded,
             written: recorded,
@@ -319,16 +328,56 @@ impl AgreedLog {
     }
 
     /// A restarted replica waits for a place.
-    pub(crate) fn returned(&mut self, replica: Address, life: u64, has_rows: bool, out: &mut Outbox) {
+    pub(crate) fn returned(
+        &mut self,
+        replica: Address,
+        (life, kept): (u64, Option<u64>),
+        now_us: u64,
+        out: &mut Outbox,
+    ) {
         if self.agreed.has_place(replica, life) {
             let joins = self.agreed.owes_join(replica);
             // It has one, and did not receive the configuration.
             let configuration = Box::new(self.agreed.configuration.clone());
             return out.send(replica, Message::Placed { life, joins, configuration });
         }
+        if let Some(watch) = &mut self.watch {
+            return watch.note_returned(replica, life, kept, now_us);
+        }
+        if !self.first.scheme.is_deterministic() {
+            return;
+        }
         let is_known = replica.partition().is_some() && self.first.since_of(replica).is_some();
         if is_known && self.agreement.leadership().is_ready && self.returned.insert(replica, life) != Some(life) {
-            self.propose(&Proposal::Return(replica, life, has_rows));
+            self.propose(&Proposal::Return(replica, life, kept.is_some()));
+        }
+    }
+
+    /// Whether it was elected in this life: what it decided as a coordinator in an earlier one is not in the log.
+    pub(crate) fn leads(&self) -> bool {
+        self.agreed.elected == (self.me, self.recorded)
+    }
+
+    /// It leads: watches the replicas, under a scheme without input log.
+    pub(crate) fn begin_watch(&mut self, now_us: u64) {
+        self.watch = self.first.agreement.map(|settings| Watch::new(&self.first, settings, now_us));
+    }
+
+    /// It does not lead any more.
+    pub(crate) fn end_watch(&mut self) {
+        self.watch = None;
+    }
+
+    /// The watch over the replicas, if it leads.
+    pub(crate) fn watch(&mut self) -> Option<&mut Watch> {
+        self.watch.as_mut()
+    }
+
+    /// Looks after the replicas, and proposes what they need.
+    pub(crate) fn look_after(&mut self, now_us: u64, out: &mut Outbox) {
+        let Some(watch) = &mut self.watch else { return };
+        if let Some(decision) = watch.tick(&self.agreed.configuration, now_us, out) {
+            self.propose(&Proposal::Decide(Box::new(decision.configuration), decision.places));
         }
     }
 
@@ -402,7 +451,7 @@ impl AgreedLog {
         if leadership.is_ready && may_ask {
             self.asked = Some((asks, now_us));
             self.returned.clear();
-            self.propose(&Proposal::Lead(self.me));
+            self.propose(&Proposal::Lead(self.me, self.recorded));
         }
     }
 
@@ -417,7 +466,7 @@ impl AgreedLog {
             let effect = match self.decided.pop_front()? {
                 Decided::State(state) => Agreed::of(&state, self.first.sets()).map(|agreed| {
                     self.agreed = agreed;
-                    self.agreed.configured(None)
+                    self.agreed.configured(Vec::new())
                 }),
                 Decided::Data(_, bytes) => match postcard::from_bytes(&bytes) {
                     Ok(proposal) => self.agreed.apply(proposal),
@@ -426,9 +475,11 @@ impl AgreedLog {
             };
             match effect {
                 Ok(Some(effect)) => {
-                    if matches!(effect, Effect::Configured(..)) {
+                    if let Effect::Configured(_, places) = &effect {
                         // One that still waits for a place asks again.
                         self.returned.clear();
+                        let now_us = self.times_us.map_or(0, |(_, last)| last);
+                        self.watch.iter_mut().for_each(|watch| watch.note_placed(places, now_us));
                     }
                     return Some(effect);
                 }

@@ -19,31 +19,20 @@ impl Member {
         self.order_since = self.configuration.order_since();
         match self.me {
             Address::Replica { partition, .. } => self.take_role(usize::from(partition), &before, now_us, out),
+            Address::Coordinator(_) if self.configuration.elects_coordinator() => {
+                self.take_elected_role(&before, now_us, out);
+            }
             Address::Coordinator(_) if self.agreed.is_some() => self.take_agreed_role(&before, now_us, out),
             Address::Coordinator(_) if self.configuration.scheme.is_deterministic() => {
                 self.take_sequencer_role(&before, now_us, out);
             }
             Address::Coordinator(_) => {
                 let since = |configuration: &Configuration| configuration.coordinator_since(self.me);
-                match &mut self.role {
+                if since(&self.configuration) == since(&before) {
+                    self.go_on_coordinating(&before, now_us, out);
+                } else {
                     // The coordinator was replaced.
-                    role if since(&self.configuration) != since(&before) => *role = Role::Idle,
-                    Role::Coordinator(it) => {
-                        it.set_active(!self.configuration.scheme.clients_coordinate(), out);
-                        let restarts_order = self.order_since != before.order_since();
-                        if restarts_order {
-                            it.begin_order(self.configuration.coordinators.len());
-                        }
-                        it.configure(
-                            &self.configuration,
-                            self.configuration.replaced(&before),
-                            restarts_order,
-                            now_us,
-                            out,
-                        );
-                        answer(it.take_ended(), out);
-                    }
-                    _ => {}
+                    self.role = Role::Idle;
                 }
             }
             Address::Client(_) => {}
@@ -53,6 +42,33 @@ impl Member {
         let due: Vec<_> = self.early.extract_if(.., |(_, packet)| packet.epoch <= epoch).collect();
         for (from, packet) in due {
             self.handle(from, packet, now_us, out);
+        }
+    }
+
+    /// A coordinator keeps its place.
+    fn go_on_coordinating(&mut self, before: &Configuration, now_us: u64, out: &mut Outbox) {
+        let Role::Coordinator(it) = &mut self.role else { return };
+        it.set_active(!self.configuration.scheme.clients_coordinate(), out);
+        let restarts_order = self.order_since != before.order_since();
+        if restarts_order {
+            it.begin_order(self.configuration.coordinators.len());
+        }
+        it.configure(&self.configuration, self.configuration.replaced(before), restarts_order, now_us, out);
+        answer(it.take_ended(), out);
+    }
+
+    /// The role of a member of the group that agrees on configurations, under a scheme without input log.
+    fn take_elected_role(&mut self, before: &Configuration, now_us: u64, out: &mut Outbox) {
+        let (me, Some(agreed)) = (self.me, &mut self.agreed) else { return };
+        let since = self.configuration.coordinator_since(me);
+        if since.is_none() {
+            agreed.end_watch();
+            self.role = Role::Follower;
+        } else if since == before.coordinator_since(me) && matches!(self.role, Role::Coordinator(_)) {
+            self.go_on_coordinating(before, now_us, out);
+        } else if since > before.coordinator_since(me) && agreed.leads() {
+            agreed.begin_watch(now_us);
+            self.role = Role::coordinating(me, &self.configuration, out);
         }
     }
 
@@ -140,6 +156,7 @@ impl Member {
         if self.configuration.scheme.is_deterministic() {
             return self.take_executor_role(before, now_us, out);
         }
+        let first = out.actions.len();
         let scheme = self.configuration.scheme;
         let another_scheme = self.configuration.scheme_since != before.scheme_since;
         let (now, was) = (&self.configuration.partitions[partition], &before.partitions[partition]);
@@ -167,7 +184,12 @@ impl Member {
                 Role::Primary(Box::new(partition))
             }
             role @ (Role::Backup(_) | Role::Joining { .. }) if follows => role,
+            Role::Returned(mut returned) if now.primary == me => match returned.recovered.take() {
+                Some(recovered) => Self::recovered_role(me, &self.configuration, recovered, out),
+                None => Role::Unfit("it has no rows".to_owned()),
+            },
             _ => Role::joining(me, &self.configuration, &self.make, out),
         };
+        self.redirect(first, out);
     }
 }

@@ -246,6 +246,7 @@ impl Member {
         if let Some(agreed) = &mut self.agreed {
             return agreed.based();
         }
+        self.is_based = true;
         if let Role::Executor(executor) = &mut self.role {
             executor.based(out);
         }

@@ -6,25 +6,25 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use glassbox::research::shard::{PartitionSet, Shard, Stamp};
+use glassbox::research::shard::{Shard, Stamp};
 use glassbox::{Error, Procedure};
 
-use crate::coordinator::commit::{Coordinator, Ended};
+use crate::coordinator::commit::Ended;
 use crate::deterministic::executor::Executor;
 use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
 use crate::deterministic::throttle::Throttle;
-use crate::node::agreed_log::{AgreedLog, Effect, Place};
-use crate::node::recovered::{RecoveredReplica, RecoveredState, Returned};
+use crate::node::agreed_log::{AgreedLog, Effect};
+use crate::node::recovered::{Place, RecoveredReplica, RecoveredState, Returned};
 use crate::node::role::{MakeShard, Role};
 use crate::participant::admission::Admission;
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
-use crate::protocol::address::{Address, Session};
+use crate::protocol::address::{Address, COORDINATOR};
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::input::OrderSettings;
-use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet};
+use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet, Presence};
 use crate::protocol::outbox::{Action, Outbox};
 
 /// A member of a cluster.
@@ -51,6 +51,8 @@ pub struct Member {
     pub(crate) agreed: Option<Box<AgreedLog>>,
     /// How often a sequencer has stopped it.
     pub(crate) stops: u32,
+    /// Whether its journal has a base of what it is now.
+    pub(crate) is_based: bool,
 }
 
 /// How long a replica that was stopped twice waits before it asks for its place, in microseconds. Each further time it
@@ -78,7 +80,6 @@ impl Member {
         let (order_since, begun) = (configuration.order_since(), role.begun(me, &configuration));
         let (early, order, samples, journals) = (Vec::new(), OrderSettings::default(), false, false);
         let (admission, agreed) = (Admission::default(), None);
-        let stops = 0;
         Self {
             me,
             configuration,
@@ -92,7 +93,8 @@ impl Member {
             order,
             admission,
             agreed,
-            stops,
+            stops: 0,
+            is_based: false,
         }
     }
 
@@ -122,17 +124,7 @@ impl Member {
             };
             return Self::new(me, configuration, make, role);
         }
-        let since = configuration.coordinator_since(me).unwrap_or_default();
-        // Its sequence numbers are higher than its predecessor's.
-        let session = Session::new(me, since.saturating_sub(1));
-        let mut coordinator = Coordinator::new(session, configuration.primaries());
-        coordinator.deadlocks.forget(configuration.scheme_since, PartitionSet::EMPTY);
-        coordinator.set_active(!configuration.scheme.clients_coordinate(), out);
-        coordinator.begin_order(configuration.coordinators.len());
-        if since > 1 {
-            coordinator.recover(out);
-        }
-        let role = Role::Coordinator(Box::new(coordinator));
+        let role = Role::coordinating(me, &configuration, out);
         Self::new(me, configuration, make, role)
     }
 
@@ -227,10 +219,15 @@ impl Member {
         match packet.message {
             Message::Agreement(message) => agreed.receive(from, &message),
             Message::Ack { sequence } if from == self.me => agreed.forced(sequence),
-            Message::Returned { life, has_rows } => agreed.returned(from, life, has_rows, out),
+            Message::Returned { life, kept } => agreed.returned(from, (life, kept), now_us, out),
+            Message::Present(presence) => {
+                agreed.watch().into_iter().for_each(|it| it.note(from, presence, packet.epoch, now_us));
+            }
             // Only what is decided counts.
             Message::Configure(_) => {}
-            Message::Submit(_) | Message::ResumeAfter(_) if !matches!(self.role, Role::Sequencer(_)) => {
+            Message::Submit(_) | Message::ResumeAfter(_)
+                if !matches!(self.role, Role::Sequencer(_) | Role::Coordinator(_)) =>
+            {
                 out.send(from, Message::Configure(Box::new(self.configuration.clone())));
             }
             _ => self.admit(from, packet, now_us, out),
@@ -253,6 +250,7 @@ impl Member {
                 return newest.into_iter().for_each(|newest| self.configure(*newest, now_us, out));
             }
             (Message::Placed { .. }, _) => return,
+            (Message::Probe, _) => return self.say_presence(from, out),
             (message, _) => packet.message = message,
         }
         if packet.epoch > self.configuration.epoch {
@@ -265,7 +263,39 @@ impl Member {
         if !self.configuration.admits(from, packet.epoch) || packet.epoch < self.begun && !begins(&packet.message) {
             return out.send(from, Message::Configure(Box::new(self.configuration.clone())));
         }
-        self.dispatch(from, packet, now_us, out);
+        let (first, elects) = (out.actions.len(), self.configuration.elects_coordinator());
+        let is_elected = elects && matches!(from, Address::Coordinator(_));
+        self.dispatch(if is_elected { COORDINATOR } else { from }, packet, now_us, out);
+        self.redirect(first, out);
+    }
+
+    /// Sends to the elected coordinator what was for the coordinator, from this action on.
+    pub(crate) fn redirect(&self, first: usize, out: &mut Outbox) {
+        if !self.configuration.elects_coordinator() || self.agreed.is_some() {
+            return;
+        }
+        let elected = self.configuration.coordinator_of(self.me);
+        for action in out.actions.iter_mut().skip(first) {
+            if let Action::Send(to @ Address::Coordinator(_), _) = action {
+                *to = elected;
+            }
+        }
+    }
+
+    /// Says how it is, to the elected coordinator.
+    fn say_presence(&self, to: Address, out: &mut Outbox) {
+        let presence = match &self.role {
+            Role::Primary(_) => Presence::Serves,
+            Role::Backup(backup) if backup.lost().is_some() => Presence::Lost,
+            Role::Backup(_) if self.journals && !self.is_based => Presence::Writes,
+            Role::Backup(_) => Presence::Follows,
+            Role::Joining { pieces, .. } => Presence::Joins(*pieces),
+            Role::Unfit(_) => Presence::Lost,
+            Role::Idle => Presence::Idle,
+            // It asks for its place.
+            _ => return,
+        };
+        out.send(to, Message::Present(presence));
     }
 
     /// The refusal of a call because this partition is late; only under two-phase locking.
@@ -360,6 +390,7 @@ impl Member {
             (Role::Joining { since, .. }, Message::State { since: sent, pieces, base }) if sent == *since => {
                 self.joined(from, *base, pieces, out);
                 if self.journals {
+                    self.is_based = false;
                     out.actions.push(Action::Forget);
                     self.take_journal();
                     self.renew_base(out);
@@ -416,8 +447,16 @@ impl Member {
     /// A client disconnected, or one of its connections broke: none of its messages is still to come.
     pub fn on_client_disconnected(&mut self, client: Address, out: &mut Outbox) {
         if let Role::Primary(partition) = &mut self.role {
+            let first = out.actions.len();
             partition.on_client_disconnected(client, out);
+            self.redirect(first, out);
         }
+    }
+
+    /// The connection of a replica broke.
+    pub fn on_replica_disconnected(&mut self, replica: Address, now_us: u64) {
+        let watch = self.agreed.as_mut().and_then(|agreed| agreed.watch());
+        watch.into_iter().for_each(|watch| watch.note_cut(replica, now_us));
     }
 
     /// This member, which orders inputs so while it is the sequencer, and refuses calls so as a partition.
@@ -483,6 +522,7 @@ impl Member {
             let since = self.begun;
             let Some(agreed) = &mut self.agreed else { return };
             agreed.take_proposals(since, out);
+            agreed.look_after(now_us, out);
             // A replica is told why it stops before it is left out.
             if let Role::Sequencer(sequencer) = &mut self.role {
                 std::mem::take(&mut sequencer.unfit).into_iter().for_each(|it| agreed.drop_replica(it));
@@ -507,16 +547,16 @@ impl Member {
                     it.partitions.iter().flat_map(|it| it.all().map(|(replica, _)| replica)).collect()
                 };
                 let before = replicas(&self.configuration);
-                if let (Some(place), Role::Sequencer(sequencer)) = (placed.filter(|it| it.joins), &mut self.role) {
-                    sequencer.note_joining(place.replica);
+                if let Role::Sequencer(sequencer) = &mut self.role {
+                    placed.iter().filter(|it| it.joins).for_each(|it| sequencer.note_joining(it.replica));
                 }
                 self.configure(next, now_us, out);
-                if is_new && matches!(self.role, Role::Sequencer(_)) {
+                if is_new && matches!(self.role, Role::Sequencer(_) | Role::Coordinator(_)) {
                     // The others of the group decide it themselves.
                     for replica in before.union(&replicas(&self.configuration)) {
                         let configuration = Box::new(self.configuration.clone());
-                        let message = match placed.filter(|placed| placed.replica == *replica) {
-                            Some(Place { life, joins, .. }) => Message::Placed { life, joins, configuration },
+                        let message = match placed.iter().find(|placed| placed.replica == *replica) {
+                            Some(&Place { life, joins, .. }) => Message::Placed { life, joins, configuration },
                             None => Message::Configure(configuration),
                         };
                         out.send(*replica, message);
@@ -535,10 +575,13 @@ impl Member {
 
     /// Runs one waiting transaction that can proceed; whether there was one.
     pub fn proceed(&mut self, out: &mut Outbox) -> bool {
-        match &mut self.role {
+        let first = out.actions.len();
+        let did = match &mut self.role {
             Role::Primary(partition) => partition.proceed(out),
             _ => false,
-        }
+        };
+        self.redirect(first, out);
+        did
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod agreed_log;
 mod configure;
+pub(crate) mod failover;
 pub(crate) mod journal;
 pub(crate) mod member;
 pub(crate) mod recovered;

@@ -1,9 +1,11 @@
 //! What a journal has of a party that was restarted.
 
 use glassbox::research::shard::Shard;
+use serde::{Deserialize, Serialize};
 
 use crate::deterministic::hot_backup::HotBackup;
 use crate::participant::backup::Backup;
+use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::AgreedRecord;
 use crate::protocol::input::Exchange;
@@ -45,6 +47,15 @@ pub struct Returned {
     pub(crate) newest: Option<Box<Configuration>>,
 }
 
+/// The place that a returned replica is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    pub(crate) replica: Address,
+    pub(crate) life: u64,
+    /// Whether it takes the rows of another replica.
+    pub(crate) joins: bool,
+}
+
 impl Returned {
     /// A replica that asks for its place from now on.
     pub(crate) fn new(recovered: Option<RecoveredReplica>, life: u64, now_us: u64) -> Self {
@@ -68,8 +79,8 @@ impl Returned {
         }
         self.ask_at_us = now_us + Self::ASK_EVERY_US;
         let group = configuration.sequencer.iter().flat_map(|it| it.backups().into_iter().chain([it.primary]));
-        let has_rows = self.recovered.is_some();
-        group.for_each(|member| out.send(member, Message::Returned { life: self.life, has_rows }));
+        let kept = self.recovered.as_ref().map(|recovered| recovered.since);
+        group.for_each(|member| out.send(member, Message::Returned { life: self.life, kept }));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use glassbox::research::shard::Shard;
+use glassbox::research::shard::{PartitionSet, Shard};
 
 use crate::coordinator::commit::Coordinator;
 use crate::deterministic::executor::Executor;
@@ -11,7 +11,7 @@ use crate::deterministic::sequencer::Sequencer;
 use crate::node::recovered::Returned;
 use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
-use crate::protocol::address::Address;
+use crate::protocol::address::{Address, COORDINATOR, Session};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::Entry;
 use crate::protocol::message::Message;
@@ -87,6 +87,22 @@ impl Role {
             }
             Err(why) => Self::Unfit(why),
         }
+    }
+
+    /// The role of a coordinator; one with a predecessor first recovers the predecessor's transactions.
+    pub(crate) fn coordinating(me: Address, configuration: &Configuration, out: &mut Outbox) -> Self {
+        let since = configuration.coordinator_since(me).unwrap_or_default();
+        let name = if configuration.elects_coordinator() { COORDINATOR } else { me };
+        // Its sequence numbers are higher than its predecessor's.
+        let session = Session::new(name, since.saturating_sub(1));
+        let mut coordinator = Coordinator::new(session, configuration.primaries());
+        coordinator.deadlocks.forget(configuration.scheme_since, PartitionSet::EMPTY);
+        coordinator.set_active(!configuration.scheme.clients_coordinate(), out);
+        coordinator.begin_order(configuration.coordinators.len());
+        if since > 1 {
+            coordinator.recover(out);
+        }
+        Self::Coordinator(Box::new(coordinator))
     }
 
     /// The role of a replica that takes the rows of another replica set, of the one after `before`. It waits for them

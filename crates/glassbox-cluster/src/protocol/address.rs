@@ -52,6 +52,9 @@ impl Address {
     }
 }
 
+/// The name of the coordinator in its transactions, where one is elected, whichever member it is.
+pub(crate) const COORDINATOR: Address = Address::Coordinator(0);
+
 /// Members of which each can take over what one of them, the primary, does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {

@@ -29,10 +29,11 @@ pub struct Configuration {
     /// The epoch in which each coordinator began. Under a deterministic scheme, the same of each sequencer if several
     /// order inputs by their clocks, and none if there is one sequencer.
     pub coordinators: Vec<u64>,
-    /// Under a deterministic scheme with one sequencer: the sequencer, as primary, and its hot backups.
+    /// Under a deterministic scheme with one sequencer: the sequencer, as primary, and its hot backups. Under an
+    /// agreement: the elected member, which is the sequencer or the coordinator, and the others.
     pub sequencer: Option<Replicas>,
-    /// The sequencer's group agrees by majority on the log and on the configurations, with these times. `None`: the log
-    /// is decided when all have it, and configurations are the operator's.
+    /// The sequencer's group agrees by majority on the log, if there is one, and on the configurations, with these
+    /// times. `None`: the log is decided when all have it, and configurations are the operator's.
     pub agreement: Option<AgreementSettings>,
     /// The concurrency-control scheme of all partitions.
     pub scheme: SchemeKind,
@@ -118,10 +119,18 @@ impl Configuration {
         Self { coordinators: vec![1; usize::from(sequencers.max(1))], sequencer: None, ..self }
     }
 
-    /// The initial configuration of a cluster whose sequencer's group agrees by majority.
+    /// The initial configuration of a cluster whose sequencers, or coordinators, agree by majority: one of them is
+    /// elected.
     #[must_use]
     pub fn with_agreement(self, settings: AgreementSettings) -> Self {
-        Self { agreement: Some(settings), ..self }
+        let elected = || Replicas::first(Group::Sequencer, self.coordinators.len().min(MAX_COORDINATORS) as u8);
+        let sequencer = self.sequencer.clone().or_else(|| Some(elected()));
+        Self { agreement: Some(settings), sequencer, coordinators: Vec::new(), ..self }
+    }
+
+    /// Whether the coordinator is elected, and its transactions have the name of coordinator 0, whoever it is.
+    pub(crate) fn elects_coordinator(&self) -> bool {
+        self.agreement.is_some() && !self.scheme.is_deterministic()
     }
 
     /// Under a deterministic scheme, all sequencers that order inputs, each with the epoch in which it began.
@@ -193,7 +202,9 @@ impl Configuration {
         let has_order = match &self.sequencer {
             None => (1..=MAX_COORDINATORS).contains(&self.coordinators.len()),
             Some(sequencer) => {
-                is_deterministic && self.coordinators.is_empty() && is_right(Group::Sequencer, sequencer)
+                (is_deterministic || self.agreement.is_some())
+                    && self.coordinators.is_empty()
+                    && is_right(Group::Sequencer, sequencer)
             }
         };
         let has_backup = self.partitions.iter().any(|replicas| !replicas.backups.is_empty());

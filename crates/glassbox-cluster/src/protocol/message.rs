@@ -65,9 +65,13 @@ pub enum Message {
     Returned {
         /// Tells its lives apart.
         life: u64,
-        /// Whether it has rows.
-        has_rows: bool,
+        /// The epoch since which it had its role when it wrote its rows; `None`: it has none.
+        kept: Option<u64>,
     },
+    /// Elected coordinator to replica, under a scheme without input log: how are you?
+    Probe,
+    /// The answer.
+    Present(Presence),
     /// Member of the sequencer's group to restarted replica: your place.
     Placed {
         /// The life that has the place.
@@ -316,8 +320,25 @@ pub struct Submission {
 impl Message {
     /// Whether its sender repeats it, if it is lost.
     pub(crate) fn may_be_lost(&self) -> bool {
-        matches!(self, Self::Agreement(_) | Self::Returned { .. })
+        matches!(self, Self::Agreement(_) | Self::Returned { .. } | Self::Probe | Self::Present(_))
     }
+}
+
+/// What a replica says about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Presence {
+    /// It is a primary.
+    Serves,
+    /// It is a backup with the rows, and could continue from its journal.
+    Follows,
+    /// It is a backup with the rows, and its journal has no base yet.
+    Writes,
+    /// It becomes a backup, and has received this number of messages with rows.
+    Joins(u64),
+    /// It cannot follow its primary.
+    Lost,
+    /// It has no place.
+    Idle,
 }
 
 /// One partition's part of one round of a transaction.

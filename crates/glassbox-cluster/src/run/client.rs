@@ -292,7 +292,7 @@ impl<L: Link> Client<L> {
                         self.router.hold(who);
                     }
                 }
-                LinkEvent::Question(..) | LinkEvent::Answer(..) => {}
+                LinkEvent::Question(..) | LinkEvent::Answer(..) | LinkEvent::Interrupted(_) => {}
             }
             self.send();
             event = self.link.receive(Duration::ZERO);

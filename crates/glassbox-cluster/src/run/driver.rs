@@ -91,7 +91,7 @@ fn hand(node: &mut Node, event: LinkEvent, link: &mut impl Link, out: &mut Outbo
         }
         // A new peer may not know the configuration. An equal one has no effect.
         LinkEvent::Connected(peer) => tell(node, peer, link),
-        LinkEvent::Disconnected(peer, _) => node.on_disconnected(peer, out),
+        LinkEvent::Disconnected(peer, _) | LinkEvent::Interrupted(peer) => node.on_disconnected(peer, out),
         LinkEvent::Answer(..) => {}
     }
     tell_all(node, epoch, link);

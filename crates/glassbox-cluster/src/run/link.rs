@@ -23,6 +23,8 @@ pub enum LinkEvent {
     /// sending to it while it is absent. Between members, only a change of the process: the connections of the same
     /// process are resumed without loss.
     Disconnected(Address, String),
+    /// The connection to a member broke; it is dialed, or awaited, and nothing is lost if the same process is there.
+    Interrupted(Address),
 }
 
 /// The reason when a message is for an absent client.

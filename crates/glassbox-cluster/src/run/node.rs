@@ -220,10 +220,12 @@ impl Node {
         }
     }
 
-    /// A party disconnected. The operator decides about failed members.
+    /// A party disconnected. The operator, or the group that agrees, decides about failed members.
     pub(super) fn on_disconnected(&mut self, peer: Address, out: &mut Outbox) {
-        if let (Address::Client(_), Some(member)) = (peer, &mut self.member) {
-            member.on_client_disconnected(peer, out);
+        match (peer, &mut self.member) {
+            (Address::Client(_), Some(member)) => member.on_client_disconnected(peer, out),
+            (Address::Replica { .. }, Some(member)) => member.on_replica_disconnected(peer, now_us()),
+            _ => {}
         }
     }
 
@@ -430,8 +432,8 @@ impl Node {
         match member.role_mut() {
             Role::Primary(partition) => journal.secure(partition.shard()),
             Role::Executor(executor) => journal.secure(executor.shard()),
-            Role::Sequencer(_) | Role::Follower => {
-                journal.secure(self.no_rows.as_mut().expect("made with its journal"))
+            Role::Sequencer(_) | Role::Follower | Role::Coordinator(_) => {
+                self.no_rows.iter_mut().for_each(|rows| journal.secure(rows));
             }
             _ => {}
         }

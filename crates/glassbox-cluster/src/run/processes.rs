@@ -100,11 +100,10 @@ impl Processes {
         )?;
         self.order.agreement.map_or(Ok(()), |it| it.check()).map_err(|why| format!("`order.agreement`: {why}"))?;
         refuse(
-            self.order.agreement.is_some() && (!scheme.is_deterministic() || self.order.by_clocks),
-            format!(
-                "`order.agreement` is set, and scheme `{scheme}` by clocks or without an input log has nothing to \
-                 agree on; choose a deterministic scheme without `order.by_clocks`"
-            ),
+            self.order.agreement.is_some() && self.order.by_clocks,
+            "`order.agreement` and `order.by_clocks` are set: sequencers that order by clocks elect none; choose one \
+             of the two"
+                .to_owned(),
         )?;
         refuse(
             self.order.by_clocks && self.order.epoch_us != 0 && !(200..=1_000_000).contains(&self.order.epoch_us),
@@ -234,6 +233,8 @@ impl Processes {
             Address::Replica { partition, replica } => Some(format!("partition-{partition}-replica-{replica}")),
             // The input log.
             Address::Coordinator(number) if self.scheme.is_deterministic() => Some(format!("sequencer-{number}")),
+            // What it has voted.
+            Address::Coordinator(number) if self.order.agreement.is_some() => Some(format!("coordinator-{number}")),
             _ => None,
         }
     }

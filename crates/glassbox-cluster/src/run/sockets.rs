@@ -164,6 +164,7 @@ impl Sockets {
         }
         if channel.resumes() {
             channel.on_broken();
+            self.arrived.push(LinkEvent::Interrupted(channel.peer));
             self.channels.insert(channel.peer, channel);
         } else {
             self.arrived.push(LinkEvent::Disconnected(channel.peer, why.to_owned()));

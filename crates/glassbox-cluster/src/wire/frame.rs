@@ -8,7 +8,7 @@
 /// Bytes of a frame before its payload.
 pub const HEADER_BYTES: usize = 40;
 /// The version of the protocol.
-pub const VERSION: u16 = 11;
+pub const VERSION: u16 = 12;
 /// The maximum payload.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// The maximum payload before the other side is identified.

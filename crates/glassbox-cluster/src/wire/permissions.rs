@@ -3,7 +3,7 @@
 //! The state machines ignore most messages that they should not receive; on a connection such a message is an error.
 //! Its sender is broken or hostile, and nothing else from there is trustworthy either.
 
-use crate::protocol::address::Address;
+use crate::protocol::address::{Address, COORDINATOR};
 use crate::protocol::message::Message;
 
 /// Whether a party may send this message.
@@ -17,21 +17,25 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         (Address::Coordinator(_), Address::Coordinator(_)) => true,
         _ => false,
     };
+    // Where a coordinator is elected, its transactions have one name, whoever it is; the receiver knows who.
+    let is_same = |coordinator: Address, party: Address| {
+        coordinator == party || coordinator == COORDINATOR && matches!(party, Address::Coordinator(_))
+    };
     let is_replica = matches!(to, Address::Replica { .. });
     // Clients coordinate under locking and OCC only; the receiver knows whether that is so.
     let coordinates = !matches!(from, Address::Replica { .. });
     let may = match message {
         Message::Call { .. } => is_replica && matches!(from, Address::Client(_)),
         Message::Submit(_) => matches!((from, to), (Address::Client(_), Address::Coordinator(_))),
-        Message::Fragment(fragment) => is_replica && coordinates && fragment.txn.coordinator == from,
+        Message::Fragment(fragment) => is_replica && coordinates && is_same(fragment.txn.coordinator, from),
         // A coordinator decides the transactions that a client left.
         Message::Decide { txn, .. } => {
             let inherits = matches!((from, txn.coordinator), (Address::Coordinator(_), Address::Client(_)));
-            is_replica && coordinates && (txn.coordinator == from || inherits)
+            is_replica && coordinates && (is_same(txn.coordinator, from) || inherits)
         }
         Message::Result(result) => {
             let own = matches!(from, Address::Replica { partition, .. } if partition == result.partition);
-            own && result.txn.coordinator == to
+            own && is_same(result.txn.coordinator, to)
         }
         Message::Answer { .. } => !matches!(from, Address::Client(_)) && matches!(to, Address::Client(_)),
         Message::PartialAnswer { .. } => matches!((from, to), (Address::Replica { .. }, Address::Client(_))),
@@ -43,16 +47,19 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::Rows { .. } => is_replica && peers(from, to),
         Message::Join { .. } | Message::Remember { .. } | Message::State { .. } => peers(from, to),
         Message::Recover(_) | Message::SessionForgotten(_) => is_replica && matches!(from, Address::Coordinator(_)),
-        Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && txn.coordinator == to,
+        Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && is_same(txn.coordinator, to),
         Message::Placed { .. } => is_replica && matches!(from, Address::Coordinator(_)),
-        Message::Returned { .. } => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
+        Message::Probe => is_replica && matches!(from, Address::Coordinator(_)),
+        Message::Returned { .. } | Message::Present(_) => {
+            matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_)))
+        }
         Message::AskTurn { .. } | Message::Turn(_) | Message::Agreement(_) => {
             matches!((from, to), (Address::Coordinator(_), Address::Coordinator(_)))
         }
         Message::Recovered(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
         Message::SessionOrphaned(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
-        Message::Waits(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(0))),
-        Message::Deadlock(txn) => from == Address::Coordinator(0) && txn.coordinator == to,
+        Message::Waits(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
+        Message::Deadlock(txn) => matches!(from, Address::Coordinator(_)) && txn.coordinator == to,
         Message::Inputs(_) | Message::WriteCheckpoint | Message::Stop { .. } => {
             is_replica && matches!(from, Address::Coordinator(_))
         }
@@ -94,6 +101,8 @@ fn name(message: &Message) -> &'static str {
         Message::Configure(_) => "a configuration",
         Message::Agreement(_) => "a message of the agreement on the log",
         Message::Returned { .. } => "a restarted replica's request for a place",
+        Message::Probe => "a question how it is",
+        Message::Present(_) => "a report how it is",
         Message::Placed { .. } => "the place of a restarted replica",
         Message::Join { .. } => "a request to join",
         Message::Rows { .. } => "rows",

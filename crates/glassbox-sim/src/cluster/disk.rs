@@ -130,7 +130,7 @@ impl<W: Workload> World<W> {
             }
         }
         let is_primary =
-            matches!(member.role(), Role::Primary(_) | Role::Executor(_) | Role::Sequencer(_) | Role::Follower);
+            matches!(member.role(), Role::Primary(_) | Role::Executor(_)) || matches!(me, Address::Coordinator(_));
         let life = self.nodes[&me].life;
         let disk = self.disks.entry(me).or_default();
         disk.epoch = configuration.epoch;

@@ -56,10 +56,11 @@ pub(super) enum Fault {
 impl<W: Workload> World<W> {
     /// Plans this many failures before `until_us`, and their repair.
     pub fn plan_incidents(&mut self, until_us: u64) {
-        if self.settings.scheme.is_deterministic() {
+        let are_kills = self.settings.scheme.is_deterministic() || self.settings.order.agreement.is_some();
+        if are_kills {
             self.plan_kills(until_us);
         }
-        let incidents = if self.settings.scheme.is_deterministic() { 0 } else { self.settings.incidents };
+        let incidents = if are_kills { 0 } else { self.settings.incidents };
         for _ in 0..incidents {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
             let (noticed, back) = (at + self.dice.below(until_us / 8), until_us + self.dice.below(until_us));
@@ -101,14 +102,15 @@ impl<W: Workload> World<W> {
             self.schedule_fault(2 * until_us + 1, Fault::Repair(group));
             self.schedule_fault(2 * until_us + 2, Fault::Return(group));
         }
-        if !self.settings.scheme.is_deterministic() {
+        if !are_kills {
             for number in 0..self.settings.coordinators {
                 self.schedule_fault(2 * until_us + 1, Fault::RestartCoordinator(number));
             }
         }
     }
 
-    /// Plans failures of single members of a deterministic cluster, which continue from their disks, or are replaced.
+    /// Plans failures of single members of a deterministic cluster, or of one whose members agree: they continue from
+    /// their disks, or are replaced.
     fn plan_kills(&mut self, until_us: u64) {
         let is_agreed = self.settings.order.agreement.is_some();
         let has_backup = self.configuration.sequencer.as_ref().is_some_and(|it| !it.backups.is_empty());
@@ -176,6 +178,11 @@ impl<W: Workload> World<W> {
         self.happen(Fault::Kill(member));
     }
 
+    /// The member of the group that agrees which was elected last.
+    pub fn elected(&self) -> Address {
+        self.replicas(Group::Sequencer).primary
+    }
+
     /// All stopped members are started again.
     pub fn start_again(&mut self) {
         self.happen(Fault::Resume);
@@ -232,6 +239,7 @@ impl<W: Workload> World<W> {
             Fault::Kill(member) => {
                 self.nodes.remove(&member);
                 self.stop_disk(member);
+                self.end_connections(member);
             }
             Fault::KillSet(set) => {
                 let is_of_it = |it: &Address| matches!(it, Address::Replica { replica, .. } if *replica == set);
@@ -247,6 +255,18 @@ impl<W: Workload> World<W> {
                     self.add_coordinator(coordinator);
                 }
             }
+        }
+    }
+
+    /// The group that agrees notices that a replica's connections ended; or it does not, and waits for its answers.
+    fn end_connections(&mut self, member: Address) {
+        let is_noticed = self.settings.order.agreement.is_some() && member.partition().is_some();
+        if !is_noticed || self.settings.scheme.is_deterministic() || self.dice.one_in(4) {
+            return;
+        }
+        for coordinator in (0..self.settings.coordinators).map(Address::Coordinator) {
+            let arrival = self.links.arrival(member, coordinator, self.now_ns, &mut self.dice);
+            self.fly(member, coordinator, None, arrival);
         }
     }
 

@@ -78,6 +78,9 @@ impl<W: Workload> Node<W> {
         let (arrived, clock_us) = (self.inbox.pop_front(), now_ns / 1_000 + self.fast_us);
         match (&mut self.machine, arrived) {
             (Machine::Member(member), Some((from, Some(packet)))) => member.handle(from, packet, clock_us, out),
+            (Machine::Member(member), Some((from @ Address::Replica { .. }, None))) => {
+                member.on_replica_disconnected(from, clock_us);
+            }
             (Machine::Member(member), Some((from, None))) => member.on_client_disconnected(from, out),
             (Machine::Client(client), Some((from, packet))) => client.handle(from, packet, now_ns, out),
             (Machine::Member(member), None) => return member.proceed(out),

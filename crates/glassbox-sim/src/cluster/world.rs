@@ -381,7 +381,7 @@ impl<W: Workload> World<W> {
             Member::coordinator(me, configuration, &mut out)
         };
         let mut member = member.with_order(self.settings.order);
-        if is_ordered && self.settings.journals {
+        if (is_ordered || self.settings.order.agreement.is_some()) && self.settings.journals {
             member.begin_journal(&mut out);
         }
         self.add(me, Machine::Member(Box::new(member)));

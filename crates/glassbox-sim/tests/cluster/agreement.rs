@@ -7,7 +7,7 @@ use glassbox_sim::dice::{Dice, long, seed};
 use super::{deterministic, is_repeated, is_right, judge};
 
 /// Shorter than those of a real cluster, as the simulated time is.
-const AGREEMENT: Option<AgreementSettings> =
+pub const AGREEMENT: Option<AgreementSettings> =
     Some(AgreementSettings { heartbeat_ms: 2, election_ms: 10, kept_entries: 20 });
 
 /// A random load and cluster, of one, three or five members that agree.

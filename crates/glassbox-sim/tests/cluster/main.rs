@@ -4,6 +4,7 @@ mod agreement;
 mod contention;
 mod dependent;
 mod deterministic;
+mod failover;
 mod histories;
 mod replica_sets;
 mod tpcc;

@@ -1,0 +1,268 @@
+//! Failover without an operator: what the elected coordinator knows of the replicas, and the configuration that follows.
+//!
+//! The elected member of the group that agrees on configurations asks each replica again and again how it is. From the
+//! answers it derives the next configuration, which the group decides: a backup with the rows succeeds a primary that
+//! is gone; a backup that is gone is left out, so that its primary no longer waits for it; and one that is back joins
+//! again. A replica is gone if it was started anew, if its connection has been down for [`Times::gone_us`], or if it has
+//! been silent for [`Times::silent_us`]. Nothing is lost if that is a mistake: a primary that was replaced needs
+//! acknowledgements that it no longer gets.
+
+use std::collections::BTreeMap;
+
+use crate::node::recovered::Place;
+use crate::protocol::address::{Address, Group};
+use crate::protocol::configuration::{AgreementSettings, Configuration, Replicas};
+use crate::protocol::message::{Message, Presence};
+use crate::protocol::outbox::{Action, Outbox};
+
+/// The decision that follows from what was heard.
+#[derive(Debug)]
+pub(crate) struct Decision {
+    pub(crate) configuration: Configuration,
+    /// The places of replicas that were started anew.
+    pub(crate) places: Vec<Place>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    times: Times,
+    replicas: BTreeMap<Address, Heard>,
+    probe_at_us: u64,
+    /// The epoch that was proposed last, and when it is proposed once more.
+    proposed: (u64, u64),
+}
+
+/// The longest time before a replica that could not follow is made a backup again, in microseconds.
+const MAX_PAUSE_US: u64 = 60_000_000;
+
+/// All in microseconds.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    probe_us: u64,
+    gone_us: u64,
+    silent_us: u64,
+    /// For a primary that copies its rows for a joining backup; and how long that one waits for the next rows.
+    copying_us: u64,
+}
+
+/// What was heard of a replica.
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    at_us: u64,
+    /// Whether its connection broke since, or it has said nothing yet.
+    is_cut: bool,
+    state: HeardState,
+    /// When a joining one received rows.
+    progress_us: u64,
+    /// How often it was made a backup without following its primary for long, and when it may be made one again.
+    joins: (u32, u64),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HeardState {
+    Unknown,
+    /// In the configuration with this epoch.
+    Present(Presence, u64),
+    /// Started anew, in this life; the epoch since which it had its role according to its journal.
+    Returned(u64, Option<u64>),
+}
+
+impl Times {
+    fn of(settings: AgreementSettings) -> Self {
+        let election_us = u64::from(settings.election_ms) * 1_000;
+        let probe_us = u64::from(settings.heartbeat_ms) * 1_000;
+        Self { probe_us, gone_us: 2 * election_us, silent_us: 20 * election_us, copying_us: 200 * election_us }
+    }
+}
+
+impl Watch {
+    /// Watches the replicas of a cluster that began with this configuration, from now on.
+    pub(crate) fn new(first: &Configuration, settings: AgreementSettings, now_us: u64) -> Self {
+        let state = HeardState::Unknown;
+        let heard = || Heard { at_us: now_us, is_cut: true, state, progress_us: now_us, joins: (0, 0) };
+        let all = first.partitions.iter().flat_map(|it| it.all().map(|(replica, _)| replica).collect::<Vec<_>>());
+        let replicas = all.map(|replica| (replica, heard())).collect();
+        Self { times: Times::of(settings), replicas, probe_at_us: now_us, proposed: (0, 0) }
+    }
+
+    /// A replica says how it is, in the configuration with this epoch.
+    pub(crate) fn note(&mut self, replica: Address, presence: Presence, epoch: u64, now_us: u64) {
+        self.heard(replica, HeardState::Present(presence, epoch), now_us);
+    }
+
+    /// A replica was started anew.
+    pub(crate) fn note_returned(&mut self, replica: Address, life: u64, kept: Option<u64>, now_us: u64) {
+        self.heard(replica, HeardState::Returned(life, kept), now_us);
+    }
+
+    /// Replicas were given their places, and have not said yet that they know.
+    pub(crate) fn note_placed(&mut self, places: &[Place], now_us: u64) {
+        for place in places {
+            self.heard(place.replica, HeardState::Unknown, now_us);
+            self.note_cut(place.replica, now_us);
+        }
+    }
+
+    fn heard(&mut self, replica: Address, state: HeardState, now_us: u64) {
+        let Some(heard) = self.replicas.get_mut(&replica) else { return };
+        if heard.state != state {
+            heard.progress_us = now_us;
+        } else if matches!(state, HeardState::Present(Presence::Follows, _))
+            && now_us > heard.progress_us + self.times.silent_us
+        {
+            heard.joins = (0, 0);
+        }
+        (heard.at_us, heard.is_cut, heard.state) = (now_us, false, state);
+    }
+
+    /// A replica's connection broke.
+    pub(crate) fn note_cut(&mut self, replica: Address, now_us: u64) {
+        if let Some(heard) = self.replicas.get_mut(&replica) {
+            (heard.at_us, heard.is_cut) = (now_us, true);
+        }
+    }
+
+    /// Asks the replicas, if it is time; the decision that is to be proposed, if there is one.
+    pub(crate) fn tick(&mut self, now: &Configuration, now_us: u64, out: &mut Outbox) -> Option<Decision> {
+        if now_us < self.probe_at_us {
+            return None;
+        }
+        self.probe_at_us = now_us + self.times.probe_us;
+        for (replica, heard) in &self.replicas {
+            out.send(*replica, Message::Probe);
+            // It does not know what was decided.
+            if matches!(heard.state, HeardState::Present(_, epoch) if epoch < now.epoch) {
+                out.send(*replica, Message::Configure(Box::new(now.clone())));
+            }
+        }
+        if self.proposed.0 == now.epoch + 1 && now_us < self.proposed.1 {
+            return None;
+        }
+        let decision = self.decide(now, now_us)?;
+        self.proposed = (now.epoch + 1, now_us + self.times.gone_us);
+        for line in changes(now, &decision.configuration) {
+            out.actions.push(Action::Report(line));
+        }
+        for (replica, heard) in &mut self.replicas {
+            if decision.configuration.backup_since(*replica).is_some() && now.since_of(*replica).is_none() {
+                // One that cannot follow would copy all rows again and again.
+                let pause_us = if heard.joins.0 < 3 { 0 } else { self.times.gone_us << heard.joins.0.min(12) };
+                heard.joins = (heard.joins.0 + 1, now_us + pause_us.min(MAX_PAUSE_US));
+            }
+        }
+        Some(decision)
+    }
+
+    /// The next configuration, if the present one is not the best.
+    fn decide(&self, now: &Configuration, now_us: u64) -> Option<Decision> {
+        let mut next = Configuration { epoch: now.epoch + 1, ..now.clone() };
+        let mut places = Vec::new();
+        for (partition, replicas) in (0..).zip(&mut next.partitions) {
+            self.succeed(replicas, now.epoch, &mut places, now_us);
+            if self.serves(replicas) {
+                self.complete(Group::Partition(partition), replicas, now.epoch, &mut places, now_us);
+            }
+        }
+        (next.partitions != now.partitions).then_some(Decision { configuration: next, places })
+    }
+
+    /// Gives the group another primary, if the present one is gone and another replica has what it had.
+    fn succeed(&self, replicas: &mut Replicas, epoch: u64, places: &mut Vec<Place>, now_us: u64) {
+        if !self.is_gone(replicas.primary, replicas, now_us) {
+            return;
+        }
+        let has_rows = |&(backup, since): &(Address, u64)| {
+            let follows = |state| matches!(state, HeardState::Present(Presence::Follows, known) if known >= since.max(replicas.since));
+            follows(self.state(backup)) && !self.is_gone(backup, replicas, now_us)
+        };
+        if let Some(&(backup, _)) = replicas.backups.iter().find(|it| has_rows(it)) {
+            (replicas.primary, replicas.since) = (backup, epoch + 1);
+            replicas.backups.retain(|(other, _)| *other != backup);
+            // They join it.
+            replicas.backups.iter_mut().for_each(|(_, since)| *since = epoch + 1);
+            return;
+        }
+        let returned = |replica: Address| match self.state(replica) {
+            HeardState::Returned(life, kept) if !self.is_silent(replica, replicas, now_us) => Some((life, kept?)),
+            _ => None,
+        };
+        let heir = replicas.heir(|replica| returned(replica).map(|(_, kept)| kept));
+        if let Some((heir, (life, _))) = heir.and_then(|heir| Some((heir, returned(heir)?))) {
+            (replicas.primary, replicas.since) = (heir, epoch + 1);
+            replicas.backups.clear();
+            places.push(Place { replica: heir, life, joins: false });
+        }
+    }
+
+    /// Leaves backups out that are gone, and adds those that are back.
+    fn complete(&self, group: Group, replicas: &mut Replicas, epoch: u64, places: &mut Vec<Place>, now_us: u64) {
+        let before = replicas.clone();
+        replicas.backups.retain(|&(backup, since)| {
+            let is_lost = matches!(self.state(backup), HeardState::Present(Presence::Lost, known) if known >= since);
+            !is_lost && !self.is_gone(backup, &before, now_us)
+        });
+        for (&replica, heard) in self.replicas.iter().filter(|(it, _)| it.group() == Some(group)) {
+            let is_member = replicas.primary == replica || replicas.backups.iter().any(|(it, _)| *it == replica);
+            if is_member || now_us < heard.joins.1 || self.is_silent(replica, &before, now_us) {
+                continue;
+            }
+            match heard.state {
+                HeardState::Returned(life, _) => places.push(Place { replica, life, joins: true }),
+                HeardState::Present(Presence::Idle | Presence::Lost, known) if known >= epoch => {}
+                _ => continue,
+            }
+            replicas.backups.push((replica, epoch + 1));
+        }
+    }
+
+    /// Whether the primary runs as such.
+    fn serves(&self, replicas: &Replicas) -> bool {
+        let state = self.state(replicas.primary);
+        matches!(state, HeardState::Present(Presence::Serves, known) if known >= replicas.since)
+    }
+
+    fn state(&self, replica: Address) -> HeardState {
+        self.replicas.get(&replica).map_or(HeardState::Unknown, |heard| heard.state)
+    }
+
+    /// Whether a member of a group cannot play its role.
+    fn is_gone(&self, replica: Address, group: &Replicas, now_us: u64) -> bool {
+        let Some(heard) = self.replicas.get(&replica) else { return true };
+        let is_stuck = match heard.state {
+            HeardState::Returned(..) => true,
+            HeardState::Present(Presence::Joins(_), _) => now_us > heard.progress_us + self.times.copying_us,
+            _ => false,
+        };
+        is_stuck || self.is_silent(replica, group, now_us)
+    }
+
+    fn is_silent(&self, replica: Address, group: &Replicas, now_us: u64) -> bool {
+        let Some(heard) = self.replicas.get(&replica) else { return true };
+        let joins =
+            |(other, _): (Address, u64)| matches!(self.state(other), HeardState::Present(Presence::Joins(_), _));
+        let patience_us = match heard.is_cut {
+            true => self.times.gone_us,
+            false if group.primary == replica && group.all().any(joins) => self.times.copying_us,
+            false => self.times.silent_us,
+        };
+        now_us > heard.at_us + patience_us
+    }
+}
+
+/// What a decision changes, for the operator.
+fn changes(before: &Configuration, next: &Configuration) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (was, now) in before.partitions.iter().zip(&next.partitions) {
+        if now.primary != was.primary {
+            lines.push(format!("{} is gone: {} is the primary now", was.primary, now.primary));
+        } else if now.since != was.since {
+            lines.push(format!("{} goes on as the primary, with the rows of its directory", now.primary));
+        }
+        let has = |replicas: &Replicas, it: &Address| replicas.all().any(|(known, _)| known == *it);
+        let is_gone = |it: &Address| *it != was.primary && !has(now, it);
+        lines.extend(was.backups().iter().filter(|it| is_gone(it)).map(|it| format!("{it} is gone: it is left out")));
+        lines.extend(now.backups().iter().filter(|it| !has(was, it)).map(|it| format!("{it} is back: it joins")));
+    }
+    lines
+}
