@@ -320,6 +320,52 @@ fn every_scheme_fails_over_by_itself() {
     }
 }
 
+/// The commands remain for maintenance: what an operator leaves out stays out until it is brought back.
+#[test]
+fn an_elected_coordinator_takes_commands() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("rows");
+    let cluster = ["cluster", "--log", "raft", "--dir", crate::common::text(&at)];
+    let child = program(&[&cluster[..], &["tpcc", "--small", "--seconds", "60"]].concat()).spawn().unwrap();
+    let file = at.join("cluster.json");
+    let file = crate::common::text(&file);
+    let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
+    let wait_for = |words: &str, count| {
+        let started = Instant::now();
+        loop {
+            let ran = operate(&["status"]);
+            if ran.status == Some(0) && ran.out.matches(words).count() == count {
+                return ran.out;
+            }
+            assert!(started.elapsed() < Duration::from_secs(60), "{}{}", ran.out, ran.err);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let status = wait_for("backup", 2);
+    assert!(status.contains("coordinator, elected"), "{status}");
+    assert_eq!(status.matches("coordinator that can be elected").count(), 2, "{status}");
+    let says = |words: &[&str], status, out: &str| {
+        let ran = operate(words);
+        assert!(ran.status == Some(status) && (ran.out + &ran.err).contains(out), "{words:?}: {}", ran.err);
+    };
+    says(&["promote", "0"], 0, "partition 0 replica 1 is primary\nconfiguration");
+    // The former primary joins by itself.
+    wait_for("backup", 2);
+    says(&["leave-out", "1", "1"], 0, "configuration");
+    std::thread::sleep(Duration::from_millis(500));
+    wait_for("backup", 1);
+    says(&["bring-back", "1", "1"], 0, "configuration");
+    wait_for("backup", 2);
+    says(&["scheme", "locking"], 0, "configuration");
+    says(&["promote", "sequencer"], 1, "agrees on its configurations by itself");
+    says(&["begin-coordinator", "1"], 1, "the coordinators elect one of them");
+    says(&["promote", "7"], 1, "unknown partition 7");
+    // SAFETY: a plain system call; the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(ran.status == Some(0) && ran.out.contains("all 13 conditions hold"), "{}{}", ran.out, ran.err);
+}
+
 /// A participant, a whole replica set, and everything are killed; then a replica loses its directory. No command is
 /// given.
 #[test]

@@ -8,7 +8,7 @@
 //! may be lost, and later ones be decided. So an entry counts only if it is the next one of the present sequencer's
 //! stream; a sequencer of which a proposal was lost asks again to be the sequencer, and goes on from what is decided.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use glassbox_consensus::{Agreement, Decided, Output};
 use serde::{Deserialize, Serialize};
 
 use crate::deterministic::hot_backup::HotBackup;
-use crate::node::failover::Watch;
+use crate::node::failover::{Decision, Watch};
 use crate::node::recovered::Place;
 use crate::protocol::address::{Address, Group};
 use crate::protocol::configuration::Configuration;
@@ -34,7 +34,12 @@ enum Proposal {
     /// A replica cannot go on: it is left out until it returns and takes the rows of another set.
     Drop(Address),
     /// Under a scheme without input log: the next configuration, with these places.
-    Decide(Box<Configuration>, Vec<Place>),
+    Decide {
+        next: Box<Configuration>,
+        places: Vec<Place>,
+        /// Whether an operator's command asks for it.
+        is_command: bool,
+    },
     /// The next entry of the stream of the sequencer that has its role since this configuration.
     Entry { since: u64, position: u64, entry: Entry },
 }
@@ -47,6 +52,8 @@ struct Agreed {
     lives: BTreeMap<Address, (u64, bool)>,
     /// The elected member, and its life.
     elected: (Address, u64),
+    /// Replicas that an operator has left out: they join again when the operator brings them back.
+    left_out: BTreeSet<Address>,
     /// The input log.
     log: HotBackup,
 }
@@ -56,6 +63,7 @@ struct Agreed {
 struct AgreedState {
     configuration: Configuration,
     lives: BTreeMap<Address, (u64, bool)>,
+    left_out: BTreeSet<Address>,
     base: Base,
 }
 
@@ -72,7 +80,8 @@ impl Agreed {
     fn new(configuration: Configuration) -> Self {
         let sequencer = configuration.sequencer.as_ref().map_or(Address::Coordinator(0), |it| it.primary);
         let log = HotBackup::of_sets(sequencer, configuration.sets());
-        Self { configuration, lives: BTreeMap::new(), elected: (sequencer, u64::MAX), log }
+        let (lives, left_out) = (BTreeMap::new(), BTreeSet::new());
+        Self { configuration, lives, elected: (sequencer, u64::MAX), left_out, log }
     }
 
     /// The configuration since which the present sequencer has its role.
@@ -81,19 +90,19 @@ impl Agreed {
     }
 
     fn state(&self) -> Arc<[u8]> {
-        let (configuration, lives) = (self.configuration.clone(), self.lives.clone());
+        let (configuration, lives, left_out) = (self.configuration.clone(), self.lives.clone(), self.left_out.clone());
         let base = self.log.log.base(self.log.held, self.configuration.scheme);
-        let state = AgreedState { configuration, lives, base };
+        let state = AgreedState { configuration, lives, left_out, base };
         postcard::to_allocvec(&state).expect("states can be written").into()
     }
 
     fn of(state: &[u8], sets: u8) -> Result<Self, String> {
-        let AgreedState { configuration, lives, base } =
+        let AgreedState { configuration, lives, left_out, base } =
             postcard::from_bytes(state).map_err(|error| format!("the state of the agreed log: {error}"))?;
         let primary = configuration.sequencer.as_ref().map(|it| it.primary);
         let primary = primary.ok_or("the state of the agreed log is of another cluster")?;
         let log = HotBackup::following(primary, base, sets)?;
-        Ok(Self { configuration, lives, elected: (primary, u64::MAX), log })
+        Ok(Self { configuration, lives, elected: (primary, u64::MAX), left_out, log })
     }
 
     fn configured(&self, placed: Vec<Place>) -> Option<Effect> {
@@ -123,11 +132,18 @@ impl Agreed {
                 self.elected = (member, life);
                 Ok(self.configured(Vec::new()))
             }
-            Proposal::Decide(next, places) => {
+            Proposal::Decide { next, places, is_command } => {
                 if next.epoch != self.configuration.epoch + 1 || !next.follows(&self.configuration) {
                     return Ok(None);
                 }
                 self.lives.extend(places.iter().map(|place| (place.replica, (place.life, false))));
+                if is_command {
+                    let (now, before) = (next.replicas(), self.configuration.replicas());
+                    // A primary that another one succeeds joins that one.
+                    let is_backup = |it: &&Address| self.configuration.backup_since(**it).is_some();
+                    self.left_out.extend(before.difference(&now).filter(is_backup));
+                    self.left_out.retain(|it| !now.contains(it));
+                }
                 self.configuration = *next;
                 Ok(self.configured(places))
             }
@@ -376,9 +392,26 @@ impl AgreedLog {
     /// Looks after the replicas, and proposes what they need.
     pub(crate) fn look_after(&mut self, now_us: u64, out: &mut Outbox) {
         let Some(watch) = &mut self.watch else { return };
-        if let Some(decision) = watch.tick(&self.agreed.configuration, now_us, out) {
-            self.propose(&Proposal::Decide(Box::new(decision.configuration), decision.places));
+        if let Some(decision) = watch.tick((&self.agreed.configuration, &self.agreed.left_out), now_us, out) {
+            let Decision { configuration, places } = decision;
+            self.propose(&Proposal::Decide { next: Box::new(configuration), places, is_command: false });
         }
+    }
+
+    /// Proposes a configuration that an operator's command asks for.
+    ///
+    /// # Errors
+    /// When it is not elected, or the configuration does not follow the present one.
+    pub(crate) fn propose_command(&mut self, next: Configuration) -> Result<(), String> {
+        let now = &self.agreed.configuration;
+        if self.watch.is_none() {
+            return Err(format!("{} is not the elected coordinator any more; repeat the command", self.me));
+        }
+        if next.epoch != now.epoch + 1 || !next.follows(now) || next.sequencer != now.sequencer {
+            return Err(format!("the cluster is in configuration {} already; repeat the command", now.epoch));
+        }
+        self.propose(&Proposal::Decide { next: Box::new(next), places: Vec::new(), is_command: true });
+        Ok(())
     }
 
     /// A replica is to be left out.

@@ -1,12 +1,14 @@
 //! The change of a member's role when a configuration arrives.
 
 use crate::deterministic::sequencer::Sequencer;
+use crate::node::agreed_log::Effect;
 use crate::node::member::{Member, answer};
-use crate::node::recovered::Returned;
+use crate::node::recovered::{Place, Returned};
 use crate::node::role::Role;
 use crate::participant::partition::Partition;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
+use crate::protocol::message::Message;
 use crate::protocol::outbox::Outbox;
 
 impl Member {
@@ -191,5 +193,77 @@ impl Member {
             _ => Role::joining(me, &self.configuration, &self.make, out),
         };
         self.redirect(first, out);
+    }
+}
+
+// Of a member that agrees on configurations with others.
+impl Member {
+    /// Proposes a configuration to the group, for an operator.
+    ///
+    /// # Errors
+    /// When it is not the elected coordinator, or the configuration does not follow the present one.
+    pub fn propose(&mut self, next: Configuration, now_us: u64, out: &mut Outbox) -> Result<(), String> {
+        let Some(agreed) = self.agreed.as_mut().filter(|_| self.configuration.elects_coordinator()) else {
+            return Err(format!("{} agrees on its configurations with others", self.me));
+        };
+        agreed.propose_command(next)?;
+        self.agree(now_us, out);
+        Ok(())
+    }
+
+    /// Carries out what the group decides, until there is nothing to do at this time.
+    pub(crate) fn agree(&mut self, now_us: u64, out: &mut Outbox) {
+        let Some(agreed) = self.agreed.as_mut().filter(|agreed| !agreed.is_busy) else { return };
+        agreed.is_busy = true;
+        loop {
+            let since = self.begun;
+            let Some(agreed) = &mut self.agreed else { return };
+            agreed.take_proposals(since, out);
+            agreed.look_after(now_us, out);
+            // A replica is told why it stops before it is left out.
+            if let Role::Sequencer(sequencer) = &mut self.role {
+                std::mem::take(&mut sequencer.unfit).into_iter().for_each(|it| agreed.drop_replica(it));
+            }
+            agreed.poll(now_us, out);
+            match agreed.apply_next() {
+                Some(effect) => self.take_effect(effect, now_us, out),
+                None if agreed.is_due() => {}
+                None => {
+                    agreed.is_busy = false;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn take_effect(&mut self, effect: Effect, now_us: u64, out: &mut Outbox) {
+        match effect {
+            Effect::Configured(next, placed) => {
+                let (is_new, next) = (next.epoch > self.configuration.epoch, *next);
+                let before = self.configuration.replicas();
+                if let Role::Sequencer(sequencer) = &mut self.role {
+                    placed.iter().filter(|it| it.joins).for_each(|it| sequencer.note_joining(it.replica));
+                }
+                self.configure(next, now_us, out);
+                if is_new && matches!(self.role, Role::Sequencer(_) | Role::Coordinator(_)) {
+                    // The others of the group decide it themselves.
+                    for replica in before.union(&self.configuration.replicas()) {
+                        let configuration = Box::new(self.configuration.clone());
+                        let message = match placed.iter().find(|placed| placed.replica == *replica) {
+                            Some(&Place { life, joins, .. }) => Message::Placed { life, joins, configuration },
+                            None => Message::Configure(configuration),
+                        };
+                        out.send(*replica, message);
+                    }
+                }
+            }
+            Effect::Held { since, position } => {
+                if let Role::Sequencer(sequencer) = &mut self.role
+                    && since == self.begun
+                {
+                    sequencer.handle(self.me, Message::Ack { sequence: position }, now_us, out);
+                }
+            }
+        }
     }
 }

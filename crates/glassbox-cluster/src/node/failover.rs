@@ -7,7 +7,7 @@
 //! been silent for [`Times::silent_us`]. Nothing is lost if that is a mistake: a primary that was replaced needs
 //! acknowledgements that it no longer gets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::node::recovered::Place;
 use crate::protocol::address::{Address, Group};
@@ -123,8 +123,14 @@ impl Watch {
         }
     }
 
-    /// Asks the replicas, if it is time; the decision that is to be proposed, if there is one.
-    pub(crate) fn tick(&mut self, now: &Configuration, now_us: u64, out: &mut Outbox) -> Option<Decision> {
+    /// Asks the replicas, if it is time; the decision that is to be proposed, if there is one. `left_out`: by an
+    /// operator.
+    pub(crate) fn tick(
+        &mut self,
+        (now, left_out): (&Configuration, &BTreeSet<Address>),
+        now_us: u64,
+        out: &mut Outbox,
+    ) -> Option<Decision> {
         if now_us < self.probe_at_us {
             return None;
         }
@@ -139,13 +145,14 @@ impl Watch {
         if self.proposed.0 == now.epoch + 1 && now_us < self.proposed.1 {
             return None;
         }
-        let decision = self.decide(now, now_us)?;
+        let decision = self.decide((now, left_out), now_us)?;
         self.proposed = (now.epoch + 1, now_us + self.times.gone_us);
         for line in changes(now, &decision.configuration) {
             out.actions.push(Action::Report(line));
         }
         for (replica, heard) in &mut self.replicas {
-            if decision.configuration.backup_since(*replica).is_some() && now.since_of(*replica).is_none() {
+            let joins = decision.configuration.backup_since(*replica).is_some_and(|(_, since)| since > now.epoch);
+            if joins {
                 // One that cannot follow would copy all rows again and again.
                 let pause_us = if heard.joins.0 < 3 { 0 } else { self.times.gone_us << heard.joins.0.min(12) };
                 heard.joins = (heard.joins.0 + 1, now_us + pause_us.min(MAX_PAUSE_US));
@@ -155,13 +162,13 @@ impl Watch {
     }
 
     /// The next configuration, if the present one is not the best.
-    fn decide(&self, now: &Configuration, now_us: u64) -> Option<Decision> {
+    fn decide(&self, (now, left_out): (&Configuration, &BTreeSet<Address>), now_us: u64) -> Option<Decision> {
         let mut next = Configuration { epoch: now.epoch + 1, ..now.clone() };
         let mut places = Vec::new();
         for (partition, replicas) in (0..).zip(&mut next.partitions) {
             self.succeed(replicas, now.epoch, &mut places, now_us);
             if self.serves(replicas) {
-                self.complete(Group::Partition(partition), replicas, now.epoch, &mut places, now_us);
+                self.complete((Group::Partition(partition), replicas), (now.epoch, left_out), &mut places, now_us);
             }
         }
         (next.partitions != now.partitions).then_some(Decision { configuration: next, places })
@@ -196,7 +203,13 @@ impl Watch {
     }
 
     /// Leaves backups out that are gone, and adds those that are back.
-    fn complete(&self, group: Group, replicas: &mut Replicas, epoch: u64, places: &mut Vec<Place>, now_us: u64) {
+    fn complete(
+        &self,
+        (group, replicas): (Group, &mut Replicas),
+        (epoch, left_out): (u64, &BTreeSet<Address>),
+        places: &mut Vec<Place>,
+        now_us: u64,
+    ) {
         let before = replicas.clone();
         replicas.backups.retain(|&(backup, since)| {
             let is_lost = matches!(self.state(backup), HeardState::Present(Presence::Lost, known) if known >= since);
@@ -204,7 +217,11 @@ impl Watch {
         });
         for (&replica, heard) in self.replicas.iter().filter(|(it, _)| it.group() == Some(group)) {
             let is_member = replicas.primary == replica || replicas.backups.iter().any(|(it, _)| *it == replica);
-            if is_member || now_us < heard.joins.1 || self.is_silent(replica, &before, now_us) {
+            if is_member
+                || left_out.contains(&replica)
+                || now_us < heard.joins.1
+                || self.is_silent(replica, &before, now_us)
+            {
                 continue;
             }
             match heard.state {
@@ -265,4 +282,101 @@ fn changes(before: &Configuration, next: &Configuration) -> Vec<String> {
         lines.extend(now.backups().iter().filter(|it| !has(was, it)).map(|it| format!("{it} is back: it joins")));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::configuration::SchemeKind;
+
+    const A: Address = Address::Replica { partition: 0, replica: 0 };
+    const B: Address = Address::Replica { partition: 0, replica: 1 };
+    const C: Address = Address::Replica { partition: 0, replica: 2 };
+    const GONE_US: u64 = 300_000;
+
+    fn configuration() -> Configuration {
+        let first = Configuration::first(1, 3, SchemeKind::Speculation).with_coordinators(3);
+        first.with_agreement(AgreementSettings::default())
+    }
+
+    /// A watch of replicas that play their roles.
+    fn watch() -> Watch {
+        let settings = configuration().agreement.unwrap();
+        let mut watch = Watch::new(&configuration(), settings, 0);
+        watch.note(A, Presence::Serves, 1, 0);
+        [B, C].into_iter().for_each(|it| watch.note(it, Presence::Follows, 1, 0));
+        watch
+    }
+
+    /// The replicas after the next decision, the primary first; and the places given.
+    fn decided(
+        watch: &mut Watch,
+        now: &Configuration,
+        now_us: u64,
+    ) -> Option<(Configuration, Vec<Address>, Vec<Place>)> {
+        let decision = watch.tick((now, &BTreeSet::new()), now_us, &mut Outbox::default())?;
+        let all = decision.configuration.partitions[0].all().map(|(replica, _)| replica).collect();
+        Some((decision.configuration, all, decision.places))
+    }
+
+    #[test]
+    fn a_backup_with_the_rows_succeeds_and_the_others_join_it() {
+        let mut watch = watch();
+        assert!(decided(&mut watch, &configuration(), 1).is_none(), "all is well");
+        watch.note_cut(A, 1_000);
+        watch.note(B, Presence::Writes, 1, 1_000);
+        assert!(decided(&mut watch, &configuration(), GONE_US / 2).is_none(), "it may connect again");
+        let (next, all, _) = decided(&mut watch, &configuration(), 2_000 + GONE_US).unwrap();
+        assert_eq!(all, [C, B], "the journal of replica 1 has no base yet");
+        assert_eq!((next.epoch, &next.partitions[0].backups[..]), (2, &[(B, 2)][..]));
+        assert!(decided(&mut watch, &configuration(), 40_000 + GONE_US).is_none(), "it is proposed once");
+        assert!(decided(&mut watch, &configuration(), 40_000 + 2 * GONE_US).is_some(), "unless it was lost");
+    }
+
+    #[test]
+    fn a_backup_that_is_gone_is_left_out_and_joins_when_it_is_back() {
+        let (mut watch, now) = (watch(), configuration());
+        watch.note_returned(B, 7, Some(1), 1_000);
+        let (next, all, places) = decided(&mut watch, &now, 2_000).unwrap();
+        assert_eq!((all, places), (vec![A, C, B], vec![Place { replica: B, life: 7, joins: true }]), "at once");
+        watch.note_placed(&[Place { replica: B, life: 7, joins: true }], 3_000);
+        watch.note(A, Presence::Serves, 2, 3_000);
+        watch.note_cut(C, 3_000);
+        watch.note(B, Presence::Joins(1), 2, 300_000);
+        watch.note(A, Presence::Serves, 2, 300_000);
+        let (_, all, _) = decided(&mut watch, &next, 4_000 + GONE_US).unwrap();
+        assert_eq!(all, [A, B]);
+    }
+
+    #[test]
+    fn when_all_were_started_anew_the_former_primary_goes_on_or_a_backup_of_its_time() {
+        let (mut watch, now) = (watch(), configuration());
+        watch.note_returned(B, 8, Some(1), 1_000);
+        watch.note_returned(C, 9, None, 1_000);
+        watch.note_returned(A, 7, Some(1), 1_000);
+        let (_, all, places) = decided(&mut watch, &now, 2_000).unwrap();
+        assert_eq!((all, places), (vec![A], vec![Place { replica: A, life: 7, joins: false }]));
+        // Its directory is lost.
+        watch.note_returned(A, 10, None, 2_000 + 2 * GONE_US);
+        watch.note_returned(B, 8, Some(1), 2_000 + 2 * GONE_US);
+        let (_, all, places) = decided(&mut watch, &now, 3_000 + 2 * GONE_US).unwrap();
+        assert_eq!((all, places), (vec![B], vec![Place { replica: B, life: 8, joins: false }]));
+    }
+
+    #[test]
+    fn a_replica_that_cannot_follow_is_added_after_longer_and_longer_pauses() {
+        let (mut watch, mut now, mut added) = (watch(), configuration(), 0);
+        for ms in 0..200_000 {
+            let now_us = ms * 1_000;
+            watch.note(A, Presence::Serves, now.epoch, now_us);
+            watch.note(B, Presence::Follows, now.epoch, now_us);
+            let presence = if now.since_of(C).is_some() { Presence::Lost } else { Presence::Idle };
+            watch.note(C, presence, now.epoch, now_us);
+            if let Some((next, all, _)) = decided(&mut watch, &now, now_us) {
+                added += u32::from(all.contains(&C));
+                now = next;
+            }
+        }
+        assert!((6..12).contains(&added), "{added} times");
+    }
 }

@@ -3,7 +3,6 @@
 //! The guard admits messages whose senders have the role to send them, keeps messages of later configurations until
 //! these arrive, and sends the present configuration to senders that have an older one.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use glassbox::research::shard::{Shard, Stamp};
@@ -14,8 +13,8 @@ use crate::deterministic::executor::Executor;
 use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
 use crate::deterministic::throttle::Throttle;
-use crate::node::agreed_log::{AgreedLog, Effect};
-use crate::node::recovered::{Place, RecoveredReplica, RecoveredState, Returned};
+use crate::node::agreed_log::AgreedLog;
+use crate::node::recovered::{RecoveredReplica, RecoveredState, Returned};
 use crate::node::role::{MakeShard, Role};
 use crate::participant::admission::Admission;
 use crate::participant::backup::Backup;
@@ -512,65 +511,6 @@ impl Member {
             _ => {}
         }
         self.agree(now_us, out);
-    }
-
-    /// Carries out what the group decides, until there is nothing to do at this time.
-    pub(crate) fn agree(&mut self, now_us: u64, out: &mut Outbox) {
-        let Some(agreed) = self.agreed.as_mut().filter(|agreed| !agreed.is_busy) else { return };
-        agreed.is_busy = true;
-        loop {
-            let since = self.begun;
-            let Some(agreed) = &mut self.agreed else { return };
-            agreed.take_proposals(since, out);
-            agreed.look_after(now_us, out);
-            // A replica is told why it stops before it is left out.
-            if let Role::Sequencer(sequencer) = &mut self.role {
-                std::mem::take(&mut sequencer.unfit).into_iter().for_each(|it| agreed.drop_replica(it));
-            }
-            agreed.poll(now_us, out);
-            match agreed.apply_next() {
-                Some(effect) => self.take_effect(effect, now_us, out),
-                None if agreed.is_due() => {}
-                None => {
-                    agreed.is_busy = false;
-                    return;
-                }
-            }
-        }
-    }
-
-    fn take_effect(&mut self, effect: Effect, now_us: u64, out: &mut Outbox) {
-        match effect {
-            Effect::Configured(next, placed) => {
-                let (is_new, next) = (next.epoch > self.configuration.epoch, *next);
-                let replicas = |it: &Configuration| -> BTreeSet<_> {
-                    it.partitions.iter().flat_map(|it| it.all().map(|(replica, _)| replica)).collect()
-                };
-                let before = replicas(&self.configuration);
-                if let Role::Sequencer(sequencer) = &mut self.role {
-                    placed.iter().filter(|it| it.joins).for_each(|it| sequencer.note_joining(it.replica));
-                }
-                self.configure(next, now_us, out);
-                if is_new && matches!(self.role, Role::Sequencer(_) | Role::Coordinator(_)) {
-                    // The others of the group decide it themselves.
-                    for replica in before.union(&replicas(&self.configuration)) {
-                        let configuration = Box::new(self.configuration.clone());
-                        let message = match placed.iter().find(|placed| placed.replica == *replica) {
-                            Some(&Place { life, joins, .. }) => Message::Placed { life, joins, configuration },
-                            None => Message::Configure(configuration),
-                        };
-                        out.send(*replica, message);
-                    }
-                }
-            }
-            Effect::Held { since, position } => {
-                if let Role::Sequencer(sequencer) = &mut self.role
-                    && since == self.begun
-                {
-                    sequencer.handle(self.me, Message::Ack { sequence: position }, now_us, out);
-                }
-            }
-        }
     }
 
     /// Runs one waiting transaction that can proceed; whether there was one.

@@ -5,7 +5,7 @@
 //! role and got it again. A primary waits for the acknowledgements of exactly the backups that the configuration names,
 //! and cannot exclude one by itself. So a deposed primary that is partitioned from the cluster cannot answer a client.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use glassbox::research::shard::PartitionSet;
@@ -180,6 +180,11 @@ impl Configuration {
     /// The primary of each partition.
     pub fn primaries(&self) -> Vec<Address> {
         self.partitions.iter().map(|replicas| replicas.primary).collect()
+    }
+
+    /// All replicas that have a role.
+    pub(crate) fn replicas(&self) -> BTreeSet<Address> {
+        self.partitions.iter().flat_map(|it| it.all().map(|(replica, _)| replica)).collect()
     }
 
     /// The partitions whose primary was replaced or restarted.

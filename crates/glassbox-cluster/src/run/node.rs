@@ -173,9 +173,10 @@ impl Node {
         self.member.as_ref().map_or(0, Member::epoch)
     }
 
-    /// The configuration, for other parties.
+    /// The configuration, for other parties. One that waits for its place does not announce the one before: calls that
+    /// are sent under it would have an unknown outcome.
     pub(super) fn configuration(&self) -> Option<&Configuration> {
-        self.member.as_ref().map(Member::configuration)
+        self.member.as_ref().filter(|it| !matches!(it.role(), Role::Returned(_))).map(Member::configuration)
     }
 
     /// Receives a message.
@@ -319,7 +320,8 @@ impl Node {
                 (Err(why), _) => Answer::Refused(why),
                 (_, None) => Answer::Refused(format!("{} has not begun", self.me)),
                 (_, Some(member)) if member.configuration().agreement.is_some() => {
-                    Answer::Refused(format!("{} agrees on its configurations with others", self.me))
+                    let proposed = member.propose(configuration, now_us, out);
+                    proposed.map_or_else(Answer::Refused, |()| Answer::Standing(self.standing()))
                 }
                 (_, Some(member)) => {
                     member.configure(configuration, now_us, out);

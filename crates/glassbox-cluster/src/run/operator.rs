@@ -248,7 +248,8 @@ impl<L: Link> Operator<L> {
         let standings = self.standings();
         let next = self.newest()?.without(backup)?;
         let primary = self.primary_beside(backup, &standings)?;
-        self.next(next, primary)
+        let first = if next.agreement.is_some() { backup } else { primary };
+        self.next(next, first)
     }
 
     /// Makes a restarted or removed member a backup, which its primary sends all that it has.
@@ -290,6 +291,11 @@ impl<L: Link> Operator<L> {
     /// # Errors
     /// When it does not run, or has its place; when it is a sequencer, which has a log to continue.
     pub fn begin_coordinator(&mut self, coordinator: Address) -> Result<(), String> {
+        if self.newest.as_ref().is_some_and(|newest| newest.agreement.is_some()) {
+            return Err(format!(
+                "the coordinators elect one of them; start {coordinator} again: it comes back by itself"
+            ));
+        }
         if let Some(sequencer) = self.newest.as_ref().and_then(|newest| newest.sequencer.as_ref()) {
             let backup = if sequencer.backups.is_empty() { "" } else { ", or promote a backup of the sequencer" };
             return Err(format!("under a deterministic scheme, resume the cluster{backup}"));
@@ -314,6 +320,9 @@ impl<L: Link> Operator<L> {
     }
 
     fn begin_member(&mut self, next: Configuration, who: Address) -> Result<(), String> {
+        if next.agreement.is_some() {
+            return Err(format!("{who} has lost its place: start it with its directory, and it comes back by itself"));
+        }
         self.decide(next.clone())?;
         self.ask(who, Question::Begin(next.clone()))?;
         self.tell(&next, who);
@@ -322,20 +331,46 @@ impl<L: Link> Operator<L> {
 
     /// Decides a configuration, and sends it first to the member that it concerns most.
     fn next(&mut self, next: Configuration, first: Address) -> Result<(), String> {
+        if next.agreement.is_some() {
+            return self.propose(&next, first);
+        }
         self.decide(next.clone())?;
         self.ask(first, Question::Configure(next.clone()))?;
         self.tell(&next, first);
         Ok(())
     }
 
-    fn decide(&mut self, next: Configuration) -> Result<(), String> {
-        if next.agreement.is_some() && next.epoch > 1 {
+    /// Has the group that agrees on configurations decide. `concerns`: the replica that is to have its new role then.
+    fn propose(&mut self, next: &Configuration, concerns: Address) -> Result<(), String> {
+        let now = self.newest()?;
+        if next.scheme.is_deterministic() || next.sequencer != now.sequencer {
             return Err(
                 "the cluster agrees on its configurations by itself; restart processes that have failed, with \
                         their directories"
                     .to_owned(),
             );
         }
+        let role =
+            |it: &Configuration| (it.primaries().contains(&concerns), it.since_of(concerns).is_some(), it.scheme);
+        self.ask(next.coordinator_of(Address::OPERATOR), Question::Configure(next.clone()))?;
+        let until = Instant::now() + ANSWERS_WITHIN;
+        while Instant::now() < until {
+            self.standings();
+            let newest = self.newest()?;
+            if newest.epoch >= next.epoch {
+                // Others may have followed.
+                return if role(newest) == role(next) {
+                    Ok(())
+                } else {
+                    Err(format!("another decision came first, configuration {}; repeat the command", newest.epoch))
+                };
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Err("no majority of the coordinators has decided; start those that do not run".to_owned())
+    }
+
+    fn decide(&mut self, next: Configuration) -> Result<(), String> {
         (self.record)(&next)?;
         self.newest = Some(next);
         Ok(())

@@ -366,7 +366,8 @@ impl<W: Workload> World<W> {
     pub(super) fn tell_clients(&mut self, from: Address, at_ns: u64) {
         let Some(node) = self.nodes.get_mut(&from) else { return };
         let Machine::Member(member) = &node.machine else { return };
-        if self.settings.order.agreement.is_none() || node.told == member.epoch() {
+        let waits = matches!(member.role(), Role::Returned(_));
+        if self.settings.order.agreement.is_none() || node.told == member.epoch() || waits {
             return;
         }
         node.told = member.epoch();
