@@ -46,7 +46,7 @@ fn the_same_seed_has_the_same_trace() {
 /// The checks find what they are for.
 #[test]
 fn planted_faults_are_found() {
-    for planted in [Planted::EarlyForce, Planted::Forgetting] {
+    for planted in [Planted::EarlyForce, Planted::Forgetting, Planted::CountingRemoved] {
         let found = (0..300).find(|&seed| run(seed, Faults { planted, ..Faults::ALL }).0.is_err());
         assert!(found.is_some(), "{planted:?}");
     }

@@ -17,6 +17,8 @@ pub enum Planted {
     EarlyForce,
     /// A restarted member has forgotten its last writes, although they were durable.
     Forgetting,
+    /// A member that was removed answers in place of a present one, and counts.
+    CountingRemoved,
 }
 
 /// What may go wrong.
@@ -364,13 +366,27 @@ impl World {
             self.at(after_us, Event::Forced { of, life, upto });
         }
         for (to, bytes) in out.messages {
+            let (from, to) = self.counted(of, to);
             let is_lost = self.cut.contains(&(of, to)) || !self.healed && self.rng.random_bool(0.01);
             if !is_lost {
                 let after_us = self.rng.random_range(50..400);
-                self.at(after_us, Event::Message { from: of, to, bytes });
+                self.at(after_us, Event::Message { from, to, bytes });
             }
         }
         out.decided.into_iter().try_for_each(|decided| self.note(of, decided))
+    }
+
+    /// As whose message one counts, and who gets it: with [`Planted::CountingRemoved`], a removed member gets a part of
+    /// those for a present one, and its own count as that one's.
+    fn counted(&mut self, from: u64, to: u64) -> (u64, u64) {
+        let removed = (0..MACHINES).find(|of| !self.members.contains(of));
+        let (Some(removed), Some(&present), Planted::CountingRemoved) =
+            (removed, self.members.last(), self.faults.planted)
+        else {
+            return (from, to);
+        };
+        let replaces = to == present && from != removed && self.rng.random_bool(0.5);
+        (if from == removed { present } else { from }, if replaces { removed } else { to })
     }
 
     fn note(&mut self, of: u64, decided: Decided) -> Verdict {
