@@ -52,8 +52,8 @@ pub use protocol::configuration::{
 pub use protocol::entry::{Entry, Part};
 pub use protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys, OrderSettings};
 pub use protocol::message::{
-    Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome, Packet, Parts, Recovered, Submission, Turn,
-    Undecided, Wait, Waiter, WaiterId,
+    Fragment, FragmentEnd, FragmentResult, FragmentWork, GroupChange, Message, Outcome, Packet, Parts, Recovered,
+    Submission, Turn, Undecided, Wait, Waiter, WaiterId,
 };
 pub use protocol::outbox::{Action, Outbox, Work};
 pub use scheduler::{LogPlace, Scheduler};

@@ -71,8 +71,8 @@ pub struct Agreement {
 
 /// What a driver asks of the library.
 enum Command {
-    Members(BTreeSet<u64>),
-    Learner(u64),
+    /// The members, of which these are new.
+    Members(BTreeSet<u64>, Vec<u64>),
     Transfer(u64),
     Purge(u64),
     TakeState,
@@ -188,12 +188,17 @@ impl Agreement {
         self.shared.lock().forced(number);
     }
 
-    /// The next members. A member that is new first gets the log.
+    /// The next members. A member that is new first gets the log. Ignored while another change is under way; if it does
+    /// not end, for 30 heartbeats. To be repeated until they are the [members](Self::members).
     pub fn change_members(&mut self, members: &[u64]) {
-        let known: BTreeSet<u64> = self.shared.lock().members.voter_ids().collect();
+        let mut inner = self.shared.lock();
+        if std::mem::replace(&mut inner.is_changing, true) {
+            return;
+        }
+        let known: BTreeSet<u64> = inner.members.voter_ids().collect();
         let members: BTreeSet<u64> = members.iter().copied().collect();
-        self.commands.extend(members.difference(&known).map(|&member| Command::Learner(member)));
-        self.commands.push(Command::Members(members));
+        let new = members.difference(&known).copied().collect();
+        self.commands.push(Command::Members(members, new));
     }
 
     /// The members as of the last decision.
@@ -272,7 +277,8 @@ impl Agreement {
             for data in proposals {
                 propose(raft, shared, data).await;
             }
-            commands.for_each(|command| carry_out(raft, command));
+            let patience = Duration::from_millis(self.settings.heartbeat_ms.into()) * 30;
+            commands.for_each(|command| carry_out(raft, shared, patience, command));
             // Timers fire only when nothing is runnable: first those before this time, then those of it.
             SimRuntime::sleep_until(due).await;
             settle().await;
@@ -323,14 +329,21 @@ async fn propose(raft: &Raft<Types, Decisions>, shared: &Shared, data: Arc<[u8]>
     });
 }
 
-fn carry_out(raft: &Raft<Types, Decisions>, command: Command) {
-    let raft = raft.clone();
+fn carry_out(raft: &Raft<Types, Decisions>, shared: &Shared, patience: Duration, command: Command) {
+    let (raft, shared) = (raft.clone(), shared.clone());
     // The driver sees in the membership, the leadership and the log whether it was carried out, and may repeat it.
     SimRuntime::spawn(async move {
         match command {
-            Command::Learner(member) => _ = raft.add_learner(member, (), true).await,
-            Command::Members(members) => {
-                _ = raft.change_membership(ChangeMembers::ReplaceAllVoters(members), false).await;
+            Command::Members(members, new) => {
+                let change = async {
+                    // The library changes one thing at a time.
+                    for member in new {
+                        raft.add_learner(member, (), true).await?;
+                    }
+                    raft.change_membership(ChangeMembers::ReplaceAllVoters(members), false).await
+                };
+                _ = SimRuntime::timeout(patience, change).await;
+                shared.lock().is_changing = false;
             }
             Command::Transfer(member) => _ = raft.trigger().transfer_leader(member).await,
             Command::Purge(upto) => _ = raft.trigger().purge_log(upto).await,

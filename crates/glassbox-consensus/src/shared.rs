@@ -43,6 +43,8 @@ pub(crate) struct Inner {
     pub(crate) applied: Option<LogId>,
     /// The members as of that entry.
     pub(crate) members: StoredMembership,
+    /// Whether a change of members is under way.
+    pub(crate) is_changing: bool,
     /// Proposals that were refused, or whose fate is not known.
     pub(crate) lost: u64,
     /// The library's task has ended.

@@ -46,6 +46,10 @@ pub struct Arguments {
     /// Who decides the configurations, and under deterministic schemes, when an epoch of the input log is decided
     #[arg(long, value_enum, default_value = "local", conflicts_with = "by_clocks")]
     pub log: InputLogOption,
+    /// With --log raft: how many of the coordinators agree at the beginning; others with `cluster members`
+    /// [default: all]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub members: Option<u16>,
     /// Deterministic and two-phase schemes: refuse a part of the calls on a partition that is later than this many
     /// microseconds
     /// [default: refuse none]
@@ -306,9 +310,10 @@ impl Arguments {
         let (found, wanted) = (Config::read(&file)?, self.config(workload)?);
         let asked = Config { cluster: found.cluster, scheme: found.scheme, nodes: found.nodes.clone(), ..wanted };
         // These may be others than before.
-        let OrderSettings { by_clocks, agreement, .. } = self.order();
+        let OrderSettings { by_clocks, agreement, members, .. } = self.order();
+        let members = if members == 0 { found.order.members } else { members };
         let agreement = agreement.map(|times| found.order.agreement.unwrap_or(times));
-        let order = OrderSettings { by_clocks, agreement, ..found.order };
+        let order = OrderSettings { by_clocks, agreement, members, ..found.order };
         let asked = Config { round_trip_us: found.round_trip_us, order, ..asked };
         ensure!(
             asked == found,
@@ -316,14 +321,14 @@ impl Arguments {
             file.display(),
             found.differences(&asked).join(", ")
         );
-        let order = OrderSettings { agreement, ..self.order() };
+        let order = OrderSettings { agreement, members, ..self.order() };
         Ok(Some(Config { round_trip_us: self.rtt_us, order, ..found }))
     }
 
     fn order(&self) -> OrderSettings {
-        let &Self { epoch_us, max_lag_us, by_clocks, .. } = self;
-        let agreement = self.is_agreed().then(AgreementSettings::default);
-        OrderSettings { epoch_us, max_lag_us, by_clocks, agreement, ..OrderSettings::new() }
+        let &Self { epoch_us, max_lag_us, by_clocks, members, .. } = self;
+        let (agreement, members) = (self.is_agreed().then(AgreementSettings::default), members.unwrap_or(0));
+        OrderSettings { epoch_us, max_lag_us, by_clocks, agreement, members, ..OrderSettings::new() }
     }
 
     /// The cluster, without the addresses of its processes.

@@ -39,7 +39,8 @@ pub enum OperateOption {
         #[arg(long, value_name = "S", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=86_400))]
         wait_s: u64,
     },
-    /// Promote a backup to the primary of its partition, or a hot backup to the sequencer, at any time
+    /// Promote a backup to the primary of its partition, or a hot backup to the sequencer, at any time; with --log
+    /// raft, `sequencer` has another member lead
     Promote {
         #[command(flatten)]
         cluster: ClusterFile,
@@ -69,6 +70,15 @@ pub enum OperateOption {
         /// How long to wait until its process can be reached
         #[arg(long, value_name = "S", default_value = "10", value_parser = clap::value_parser!(u64).range(0..=86_400))]
         wait_s: u64,
+    },
+    /// With --log raft: the coordinators with these numbers agree from now on; the others are sent nothing any more.
+    /// The cluster works on meanwhile
+    Members {
+        #[command(flatten)]
+        cluster: ClusterFile,
+        /// The numbers of the coordinators
+        #[arg(value_name = "NUMBER", required = true)]
+        members: Vec<u16>,
     },
     /// Change the concurrency-control scheme; `auto` watches the load and changes the scheme as it suggests, until
     /// interrupted
@@ -168,9 +178,10 @@ impl OperateOption {
         match self {
             Self::Status(cluster) | Self::Begin(cluster) | Self::BeginCoordinator { cluster, .. } => &cluster.config,
             Self::Promote { cluster, .. } | Self::LeaveOut { cluster, .. } => &cluster.config,
-            Self::BringBack { cluster, .. } | Self::Resume { cluster, .. } | Self::Scheme { cluster, .. } => {
-                &cluster.config
-            }
+            Self::BringBack { cluster, .. }
+            | Self::Resume { cluster, .. }
+            | Self::Scheme { cluster, .. }
+            | Self::Members { cluster, .. } => &cluster.config,
         }
     }
 }
@@ -197,13 +208,21 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
             operator.resume()
         }
         OperateOption::Promote { group, .. } => operator.promote(group).map(|now| {
-            println!("{now} is {}", if group == Group::Sequencer { "the sequencer" } else { "primary" });
+            let role = match group {
+                Group::Sequencer if config.scheme.is_deterministic() => "the sequencer",
+                Group::Sequencer => "the coordinator",
+                Group::Partition(_) => "primary",
+            };
+            println!("{now} is {role}");
         }),
         OperateOption::LeaveOut { group, replica, .. } => operator.leave_out(group.member(replica)),
         OperateOption::BringBack { group, replica, wait_s, .. } => {
             let replica = group.member(replica);
             operator.wait_for(replica, Duration::from_secs(wait_s));
             operator.bring_back(replica)
+        }
+        OperateOption::Members { ref members, .. } => {
+            operator.change_members(&members.iter().copied().collect(), &config.shape().configuration())
         }
         OperateOption::Scheme { scheme, .. } => {
             operator.change_scheme(scheme.kind().context("`auto` is no scheme of its own")?)
@@ -237,6 +256,8 @@ fn table(standings: glassbox_cluster::run::Standings, progress: &BTreeMap<Addres
         |who: Address| progress.iter().filter(|(it, _)| it.group() == who.group()).map(|(_, epoch)| *epoch).max();
     let decided = |standing: &Result<Standing, _>| standing.as_ref().ok()?.configuration().map(|known| known.epoch);
     let newest = standings.values().filter_map(decided).max();
+    let known = standings.values().flatten().filter_map(Standing::configuration);
+    let members = known.max_by_key(|known| known.epoch).map(Configuration::members).unwrap_or_default();
     let mut table = Table::new();
     let line = LineStyle::none().fill('─').junction('─');
     table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
@@ -259,6 +280,9 @@ fn table(standings: glassbox_cluster::run::Standings, progress: &BTreeMap<Addres
             Ok(Standing::Primary(_)) => "primary".to_owned(),
             Ok(Standing::Joining(_)) if is_agreed && is_ordered => {
                 "joining: it takes the rows of another replica set".to_owned()
+            }
+            Ok(Standing::Backup(_)) if is_agreed && machine.partition().is_none() && !members.contains(&machine) => {
+                "no member of the group: make it one with `members`".to_owned()
             }
             Ok(Standing::Backup(_)) if is_agreed && is_ordered => "member of the log's group".to_owned(),
             Ok(Standing::Backup(_)) if is_agreed && machine.partition().is_none() => {

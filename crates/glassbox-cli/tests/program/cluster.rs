@@ -281,8 +281,8 @@ fn a_cluster_with_an_agreed_log_goes_on_by_itself() {
     let row = status.lines().find(|line| line.contains("partition 1 replica 0")).unwrap();
     let numbers: Vec<&str> = row.split_whitespace().rev().take(2).collect();
     assert!(numbers[0] == "0" && numbers[1].replace(',', "").parse::<u64>().unwrap() > 0, "{status}");
-    let ran = operate(&["promote", "sequencer"]);
-    assert!(ran.status == Some(1) && ran.err.contains("agrees on its configurations by itself"), "{}", ran.err);
+    let ran = operate(&["promote", "1"]);
+    assert!(ran.status == Some(1) && ran.err.contains("no running backup with the rows"), "{}", ran.err);
     child.stdout = Some(said);
     // SAFETY: a plain system call; the child is ours and not yet waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
@@ -357,13 +357,61 @@ fn an_elected_coordinator_takes_commands() {
     says(&["bring-back", "1", "1"], 0, "configuration");
     wait_for("backup", 2);
     says(&["scheme", "locking"], 0, "configuration");
-    says(&["promote", "sequencer"], 1, "agrees on its configurations by itself");
+    says(&["promote", "sequencer"], 0, "is the coordinator\nconfiguration");
     says(&["begin-coordinator", "1"], 1, "the coordinators elect one of them");
     says(&["promote", "7"], 1, "unknown partition 7");
     // SAFETY: a plain system call; the child is ours and not yet waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert!(ran.status == Some(0) && ran.out.contains("all 13 conditions hold"), "{}{}", ran.out, ran.err);
+}
+
+/// While clients work; the member that leads is removed, too.
+#[test]
+fn a_log_of_one_member_becomes_one_of_three_and_of_one_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("rows");
+    let cluster = ["cluster", "--scheme", "vll", "--log", "raft", "--members", "1", "--dir", crate::common::text(&at)];
+    let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "60", "--clients", "4"];
+    let child = program(&[&cluster[..], &tpcc].concat()).spawn().unwrap();
+    let file = at.join("cluster.json");
+    let file = crate::common::text(&file);
+    let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
+    let wait_for = |words: &[(&str, usize)]| {
+        let started = Instant::now();
+        loop {
+            let ran = operate(&["status"]);
+            if ran.status == Some(0) && words.iter().all(|(words, count)| ran.out.matches(words).count() == *count) {
+                return;
+            }
+            assert!(started.elapsed() < Duration::from_secs(60), "{words:?}: {}{}", ran.out, ran.err);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let of =
+        |members, others| [("sequencer, elected", 1), ("member of the log's group", members), ("no member of", others)];
+    wait_for(&of(0, 2));
+    std::thread::sleep(Duration::from_secs(1));
+    let says = |words: &[&str], status, out: &str| {
+        let ran = operate(words);
+        assert!(ran.status == Some(status) && (ran.out + &ran.err).contains(out), "{words:?}: {}", ran.err);
+    };
+    says(&["members", "0", "1", "7"], 1, "coordinator 7 is unknown");
+    says(&["members", "0", "1", "2"], 0, "configuration");
+    wait_for(&of(2, 0));
+    says(&["promote", "sequencer"], 0, "is the sequencer");
+    std::thread::sleep(Duration::from_secs(1));
+    says(&["members", "0"], 0, "configuration");
+    wait_for(&of(0, 2));
+    std::thread::sleep(Duration::from_secs(1));
+    // SAFETY: a plain system call; the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(ran.status == Some(0) && ran.out.contains("all 13 conditions hold"), "{}{}", ran.out, ran.err);
+    // It goes on with what the one member has.
+    let again = ["tpcc", "--small", "--warehouses", "2", "--seconds", "1", "--clients", "4"];
+    let ran = run_well(&[&cluster[..], &again].concat());
+    assert!(ran.out.contains("none is lost") && ran.out.contains("all 13 conditions hold"), "{}", ran.out);
 }
 
 /// A participant, a whole replica set, and everything are killed; then a replica loses its directory. No command is

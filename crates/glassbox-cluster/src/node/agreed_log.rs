@@ -1,7 +1,7 @@
 //! A member's part in the group that agrees on the input log and on the configurations.
 //!
-//! The agreed log ([`Agreement`]) has three kinds of entries. A member that was elected asks to be the sequencer; from
-//! there on the stream of its epochs is in the log; and a restarted replica is given a place. What an entry changes is
+//! A member that was elected asks in the agreed log ([`Agreement`]) to be the sequencer or coordinator; from there on
+//! the stream of a sequencer's epochs is in the log; and restarted replicas are given places. What an entry changes is
 //! decided when it is applied, by its place in the log alone, so all members have the same configurations.
 //!
 //! To the sequencer the agreement is its journal: an entry of its stream that is decided is acknowledged. A proposal
@@ -29,6 +29,8 @@ use crate::protocol::outbox::{Action, Outbox};
 enum Proposal {
     /// This member was elected, in this life.
     Lead(Address, u64),
+    /// The group has these members now.
+    Members(BTreeSet<Address>),
     /// A replica was restarted; the number tells its lives apart; and whether it has rows.
     Return(Address, u64, bool),
     /// A replica cannot go on: it is left out until it returns and takes the rows of another set.
@@ -125,12 +127,37 @@ impl Agreed {
         of_it.into_iter().flat_map(|it| it.all()).map(|(other, _)| other).filter(move |other| *other != replica)
     }
 
+    /// A restarted replica of a replica set has its place again.
+    fn give_place(&mut self, replica: Address, life: u64, has_rows: bool) -> Option<Effect> {
+        // One that has not made a checkpoint since it joined may still have its former rows. If they are the
+        // only ones, they are the best.
+        let is_doubtful = self.configuration.since_of(replica).is_none() || self.owes_join(replica);
+        let joins = !has_rows || is_doubtful && self.others(replica).any(|other| !self.owes_join(other));
+        self.lives.insert(replica, (life, joins));
+        self.configuration = self.configuration.returned(replica);
+        self.log.log.note_returned(replica);
+        if joins {
+            self.log.log.forget_digests(replica, 0);
+        }
+        self.configured(vec![Place { replica, life, joins }])
+    }
+
     fn apply(&mut self, proposal: Proposal) -> Result<Option<Effect>, String> {
         match proposal {
             Proposal::Lead(member, life) if member.group() == Some(Group::Sequencer) => {
+                if self.configuration.since_of(member).is_none() {
+                    // It became a member a moment ago.
+                    self.configuration = self.configuration.with(member)?;
+                }
                 self.configuration = self.configuration.resume(&[member], &[], &[]);
                 self.elected = (member, life);
                 Ok(self.configured(Vec::new()))
+            }
+            Proposal::Members(members) if members != self.configuration.members() => {
+                Ok(self.configuration.agreeing(&members).and_then(|next| {
+                    self.configuration = next;
+                    self.configured(Vec::new())
+                }))
             }
             Proposal::Decide { next, places, is_command } => {
                 if next.epoch != self.configuration.epoch + 1 || !next.follows(&self.configuration) {
@@ -148,17 +175,7 @@ impl Agreed {
                 Ok(self.configured(places))
             }
             Proposal::Return(replica, life, has_rows) if !self.has_place(replica, life) => {
-                // One that has not made a checkpoint since it joined may still have its former rows. If they are the
-                // only ones, they are the best.
-                let is_doubtful = self.configuration.since_of(replica).is_none() || self.owes_join(replica);
-                let joins = !has_rows || is_doubtful && self.others(replica).any(|other| !self.owes_join(other));
-                self.lives.insert(replica, (life, joins));
-                self.configuration = self.configuration.returned(replica);
-                self.log.log.note_returned(replica);
-                if joins {
-                    self.log.log.forget_digests(replica, 0);
-                }
-                Ok(self.configured(vec![Place { replica, life, joins }]))
+                Ok(self.give_place(replica, life, has_rows))
             }
             // Another one has to have the rows.
             Proposal::Drop(replica) if !self.others(replica).any(|other| !self.owes_join(other)) => Ok(None),
@@ -207,6 +224,8 @@ pub(crate) struct AgreedLog {
     asked: Option<((u64, u64), u64)>,
     /// Replicas that wait for a place, with their lives.
     returned: BTreeMap<Address, u64>,
+    /// When it may propose another time that the configuration names the members, in microseconds.
+    members_at_us: u64,
     /// Of the elected member, under a scheme without input log.
     watch: Option<Watch>,
     has_journal: bool,
@@ -258,9 +277,11 @@ impl AgreedLog {
         let of_raft = records.iter().map(Vec::as_slice);
         let mut agreement = Agreement::new(number.into(), settings, seed, recorded + 1, of_raft)?;
         if records.is_empty() {
-            let replicas = first.sequencer.as_ref().ok_or("there is no group of the sequencer")?;
-            let all = replicas.backups().into_iter().chain([replicas.primary]);
-            agreement.begin(&all.filter_map(number_of).collect::<Vec<_>>());
+            let members = first.members();
+            // Others are sent the log when they become members.
+            if members.contains(&me) {
+                agreement.begin(&members.into_iter().filter_map(number_of).collect::<Vec<_>>());
+            }
         }
         Ok(Self {
             me,
@@ -272,6 +293,7 @@ impl AgreedLog {
             decided: Default::default(),
             asked: None,
             returned: BTreeMap::new(),
+            members_at_us: 0,
             watch: None,
             has_journal: false,
             recorded,
@@ -476,6 +498,7 @@ impl AgreedLog {
             return;
         }
         let leadership = self.agreement.leadership();
+        self.note_members(leadership.is_ready, now_us);
         let asks = (leadership.term, self.agreement.lost());
         // A leader that is cut off is refused, and asks again later.
         let may_ask = self.asked.is_none_or(|(asked, at_us)| {
@@ -486,6 +509,50 @@ impl AgreedLog {
             self.returned.clear();
             self.propose(&Proposal::Lead(self.me, self.recorded));
         }
+    }
+
+    /// The elected member has the configuration name those that agree.
+    fn note_members(&mut self, is_ready: bool, now_us: u64) {
+        let elected = self.agreed.configuration.sequencer.as_ref().map(|it| it.primary);
+        if !is_ready || elected != Some(self.me) || now_us < self.members_at_us {
+            return;
+        }
+        let members = self.agreement.members().into_iter().map(|it| Address::Coordinator(it as u16)).collect();
+        if members != self.agreed.configuration.members() {
+            self.members_at_us = now_us + 20 * self.poll_every_us();
+            self.propose(&Proposal::Members(members));
+        }
+    }
+
+    /// Has these members agree from now on, once those that are new have the log. To be repeated until the
+    /// configuration names them.
+    ///
+    /// # Errors
+    /// When it does not lead, or they are none.
+    pub(crate) fn change_members(&mut self, members: &BTreeSet<u16>) -> Result<(), String> {
+        if !self.agreement.leadership().is_ready || members.is_empty() {
+            return Err(format!("{} does not lead the group, or is to have no members; repeat the command", self.me));
+        }
+        let members: Vec<u64> = members.iter().copied().map(u64::from).collect();
+        self.agreement.change_members(&members);
+        self.is_due = true;
+        Ok(())
+    }
+
+    /// Has another member lead.
+    ///
+    /// # Errors
+    /// When it does not lead, or the other one is no member.
+    pub(crate) fn transfer_to(&mut self, member: u16) -> Result<(), String> {
+        if !self.agreement.leadership().is_ready || !self.agreement.members().contains(&member.into()) {
+            return Err(format!("{} does not lead the group, or coordinator {member} is none of its members", self.me));
+        }
+        // The library refuses everything else until the other one leads.
+        if Address::Coordinator(member) != self.me {
+            self.agreement.transfer_to(member.into());
+            self.is_due = true;
+        }
+        Ok(())
     }
 
     /// Whether it has to be polled now.

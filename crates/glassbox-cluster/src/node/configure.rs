@@ -1,5 +1,7 @@
 //! The change of a member's role when a configuration arrives.
 
+use std::collections::BTreeSet;
+
 use crate::deterministic::sequencer::Sequencer;
 use crate::node::agreed_log::Effect;
 use crate::node::member::{Member, answer};
@@ -8,7 +10,7 @@ use crate::node::role::Role;
 use crate::participant::partition::Partition;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
-use crate::protocol::message::Message;
+use crate::protocol::message::{GroupChange, Message};
 use crate::protocol::outbox::Outbox;
 
 impl Member {
@@ -177,6 +179,9 @@ impl Member {
                 partition.keep_backups(&now.backups().into_iter().chain(journal).collect::<Vec<_>>(), out);
                 Role::Primary(partition)
             }
+            Role::Backup(backup) if now.primary == me && backup.lost().is_some() => {
+                Role::Unfit(backup.lost().unwrap_or_default().to_owned())
+            }
             Role::Backup(backup) if now.primary == me => {
                 let mut partition = Partition::promoted(*backup, out);
                 partition.sample(self.samples);
@@ -207,6 +212,20 @@ impl Member {
             return Err(format!("{} agrees on its configurations with others", self.me));
         };
         agreed.propose_command(next)?;
+        self.agree(now_us, out);
+        Ok(())
+    }
+
+    /// Has these members agree, or another one lead, for an operator.
+    ///
+    /// # Errors
+    /// When it does not lead the group.
+    pub fn change_group(&mut self, change: &GroupChange, now_us: u64, out: &mut Outbox) -> Result<(), String> {
+        let agreed = self.agreed.as_mut().ok_or_else(|| format!("{} takes no part in an agreement", self.me))?;
+        match change {
+            GroupChange::Members(members) => agreed.change_members(members)?,
+            GroupChange::Lead(member) => agreed.transfer_to(*member)?,
+        }
         self.agree(now_us, out);
         Ok(())
     }
@@ -254,6 +273,10 @@ impl Member {
                             None => Message::Configure(configuration),
                         };
                         out.send(*replica, message);
+                    }
+                    let all: BTreeSet<_> = (0..self.coordinators).map(Address::Coordinator).collect();
+                    for removed in all.difference(&self.configuration.members()) {
+                        out.send(*removed, Message::Configure(Box::new(self.configuration.clone())));
                     }
                 }
             }

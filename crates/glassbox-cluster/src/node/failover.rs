@@ -1,11 +1,12 @@
-//! Failover without an operator: what the elected coordinator knows of the replicas, and the configuration that follows.
+//! Failover without an operator: the elected coordinator's knowledge of the replicas, and the configuration that
+//! follows from it.
 //!
 //! The elected member of the group that agrees on configurations asks each replica again and again how it is. From the
 //! answers it derives the next configuration, which the group decides: a backup with the rows succeeds a primary that
 //! is gone; a backup that is gone is left out, so that its primary no longer waits for it; and one that is back joins
-//! again. A replica is gone if it was started anew, if its connection has been down for [`Times::gone_us`], or if it has
-//! been silent for [`Times::silent_us`]. Nothing is lost if that is a mistake: a primary that was replaced needs
-//! acknowledgements that it no longer gets.
+//! again. A replica is gone if its process was restarted, if its connection has been down for [`Limits::gone_us`], or
+//! if it has been silent for [`Limits::silent_us`]. Nothing is lost if that is a mistake: a primary that was replaced
+//! needs acknowledgements that it no longer gets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,16 +20,18 @@ use crate::protocol::outbox::{Action, Outbox};
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) configuration: Configuration,
-    /// The places of replicas that were started anew.
+    /// The places of replicas whose processes were restarted.
     pub(crate) places: Vec<Place>,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    times: Times,
+    times: Limits,
     replicas: BTreeMap<Address, Heard>,
     probe_at_us: u64,
+    /// The configuration when it looked last.
+    seen: Option<Configuration>,
     /// The epoch that was proposed last, and when it is proposed once more.
     proposed: (u64, u64),
 }
@@ -38,7 +41,7 @@ const MAX_PAUSE_US: u64 = 60_000_000;
 
 /// All in microseconds.
 #[derive(Debug, Clone, Copy)]
-struct Times {
+struct Limits {
     probe_us: u64,
     gone_us: u64,
     silent_us: u64,
@@ -46,11 +49,11 @@ struct Times {
     copying_us: u64,
 }
 
-/// What was heard of a replica.
+/// The last word of a replica.
 #[derive(Debug, Clone, Copy)]
 struct Heard {
     at_us: u64,
-    /// Whether its connection broke since, or it has said nothing yet.
+    /// Whether its connection broke since.
     is_cut: bool,
     state: HeardState,
     /// When a joining one received rows.
@@ -64,11 +67,11 @@ enum HeardState {
     Unknown,
     /// In the configuration with this epoch.
     Present(Presence, u64),
-    /// Started anew, in this life; the epoch since which it had its role according to its journal.
+    /// Restarted, in this life; the epoch since which it had its role according to its journal.
     Returned(u64, Option<u64>),
 }
 
-impl Times {
+impl Limits {
     fn of(settings: AgreementSettings) -> Self {
         let election_us = u64::from(settings.election_ms) * 1_000;
         let probe_us = u64::from(settings.heartbeat_ms) * 1_000;
@@ -80,10 +83,10 @@ impl Watch {
     /// Watches the replicas of a cluster that began with this configuration, from now on.
     pub(crate) fn new(first: &Configuration, settings: AgreementSettings, now_us: u64) -> Self {
         let state = HeardState::Unknown;
-        let heard = || Heard { at_us: now_us, is_cut: true, state, progress_us: now_us, joins: (0, 0) };
+        let heard = || Heard { at_us: now_us, is_cut: false, state, progress_us: now_us, joins: (0, 0) };
         let all = first.partitions.iter().flat_map(|it| it.all().map(|(replica, _)| replica).collect::<Vec<_>>());
         let replicas = all.map(|replica| (replica, heard())).collect();
-        Self { times: Times::of(settings), replicas, probe_at_us: now_us, proposed: (0, 0) }
+        Self { times: Limits::of(settings), replicas, probe_at_us: now_us, seen: None, proposed: (0, 0) }
     }
 
     /// A replica says how it is, in the configuration with this epoch.
@@ -91,7 +94,7 @@ impl Watch {
         self.heard(replica, HeardState::Present(presence, epoch), now_us);
     }
 
-    /// A replica was started anew.
+    /// The process of a replica was restarted.
     pub(crate) fn note_returned(&mut self, replica: Address, life: u64, kept: Option<u64>, now_us: u64) {
         self.heard(replica, HeardState::Returned(life, kept), now_us);
     }
@@ -100,7 +103,6 @@ impl Watch {
     pub(crate) fn note_placed(&mut self, places: &[Place], now_us: u64) {
         for place in places {
             self.heard(place.replica, HeardState::Unknown, now_us);
-            self.note_cut(place.replica, now_us);
         }
     }
 
@@ -134,31 +136,39 @@ impl Watch {
         if now_us < self.probe_at_us {
             return None;
         }
+        let is_late = now_us > self.probe_at_us + self.times.gone_us;
         self.probe_at_us = now_us + self.times.probe_us;
-        for (replica, heard) in &self.replicas {
+        self.note_decided(now, now_us, out);
+        for (replica, heard) in &mut self.replicas {
             out.send(*replica, Message::Probe);
             // It does not know what was decided.
             if matches!(heard.state, HeardState::Present(_, epoch) if epoch < now.epoch) {
                 out.send(*replica, Message::Configure(Box::new(now.clone())));
             }
+            if is_late {
+                // It was not asked.
+                (heard.at_us, heard.progress_us) = (now_us, now_us);
+            }
         }
-        if self.proposed.0 == now.epoch + 1 && now_us < self.proposed.1 {
+        if is_late || self.proposed.0 == now.epoch + 1 && now_us < self.proposed.1 {
             return None;
         }
         let decision = self.decide((now, left_out), now_us)?;
         self.proposed = (now.epoch + 1, now_us + self.times.gone_us);
-        for line in changes(now, &decision.configuration) {
-            out.actions.push(Action::Report(line));
-        }
+        Some(decision)
+    }
+
+    /// Reports what was decided since it looked last, and counts joins.
+    fn note_decided(&mut self, now: &Configuration, now_us: u64, out: &mut Outbox) {
+        let Some(before) = self.seen.replace(now.clone()).filter(|before| before.epoch < now.epoch) else { return };
+        out.actions.extend(changes(&before, now).into_iter().map(Action::Report));
         for (replica, heard) in &mut self.replicas {
-            let joins = decision.configuration.backup_since(*replica).is_some_and(|(_, since)| since > now.epoch);
-            if joins {
+            if now.backup_since(*replica).is_some_and(|(_, since)| since > before.epoch) {
                 // One that cannot follow would copy all rows again and again.
                 let pause_us = if heard.joins.0 < 3 { 0 } else { self.times.gone_us << heard.joins.0.min(12) };
                 heard.joins = (heard.joins.0 + 1, now_us + pause_us.min(MAX_PAUSE_US));
             }
         }
-        Some(decision)
     }
 
     /// The next configuration, if the present one is not the best.
@@ -167,7 +177,8 @@ impl Watch {
         let mut places = Vec::new();
         for (partition, replicas) in (0..).zip(&mut next.partitions) {
             self.succeed(replicas, now.epoch, &mut places, now_us);
-            if self.serves(replicas) {
+            // Backups of a primary that is gone keep their roles: one of them may have all rows.
+            if self.serves(replicas) && !self.is_gone(replicas.primary, replicas, now_us) {
                 self.complete((Group::Partition(partition), replicas), (now.epoch, left_out), &mut places, now_us);
             }
         }
@@ -180,8 +191,11 @@ impl Watch {
             return;
         }
         let has_rows = |&(backup, since): &(Address, u64)| {
-            let follows = |state| matches!(state, HeardState::Present(Presence::Follows, known) if known >= since.max(replicas.since));
-            follows(self.state(backup)) && !self.is_gone(backup, replicas, now_us)
+            let since = since.max(replicas.since);
+            // One that failed together with the primary may not come back.
+            let is_recent = |it: &Heard| !it.is_cut && now_us <= it.at_us + self.times.gone_us;
+            matches!(self.state(backup), HeardState::Present(Presence::Follows, known) if known >= since)
+                && self.replicas.get(&backup).is_some_and(is_recent)
         };
         if let Some(&(backup, _)) = replicas.backups.iter().find(|it| has_rows(it)) {
             (replicas.primary, replicas.since) = (backup, epoch + 1);
@@ -249,6 +263,9 @@ impl Watch {
         let is_stuck = match heard.state {
             HeardState::Returned(..) => true,
             HeardState::Present(Presence::Joins(_), _) => now_us > heard.progress_us + self.times.copying_us,
+            HeardState::Present(Presence::Lost | Presence::Idle, known) => {
+                replica == group.primary && known >= group.since
+            }
             _ => false,
         };
         is_stuck || self.is_silent(replica, group, now_us)
@@ -326,11 +343,45 @@ mod tests {
         watch.note_cut(A, 1_000);
         watch.note(B, Presence::Writes, 1, 1_000);
         assert!(decided(&mut watch, &configuration(), GONE_US / 2).is_none(), "it may connect again");
+        watch.note(C, Presence::Follows, 1, GONE_US);
         let (next, all, _) = decided(&mut watch, &configuration(), 2_000 + GONE_US).unwrap();
         assert_eq!(all, [C, B], "the journal of replica 1 has no base yet");
         assert_eq!((next.epoch, &next.partitions[0].backups[..]), (2, &[(B, 2)][..]));
         assert!(decided(&mut watch, &configuration(), 40_000 + GONE_US).is_none(), "it is proposed once");
+        watch.note(C, Presence::Follows, 1, 2 * GONE_US);
         assert!(decided(&mut watch, &configuration(), 40_000 + 2 * GONE_US).is_some(), "unless it was lost");
+    }
+
+    /// The only directory with all rows may be one of them.
+    #[test]
+    fn nothing_changes_while_a_primary_and_its_backups_are_gone() {
+        let (mut watch, now) = (watch(), configuration());
+        assert!(decided(&mut watch, &now, 1).is_none());
+        [A, B, C].into_iter().for_each(|it| watch.note_cut(it, 1_000));
+        for ms in (30..4_000).step_by(30) {
+            assert!(decided(&mut watch, &now, 1_000 * ms).is_none(), "after {ms} ms");
+        }
+    }
+
+    #[test]
+    fn a_watch_that_was_late_asks_before_it_decides() {
+        let (mut watch, now) = (watch(), configuration());
+        assert!(decided(&mut watch, &now, 1).is_none());
+        assert!(decided(&mut watch, &now, 10_000_000).is_none());
+        watch.note(A, Presence::Serves, 1, 10_010_000);
+        watch.note(B, Presence::Follows, 1, 10_010_000);
+        assert!(decided(&mut watch, &now, 10_040_000).is_none());
+        for ms in (10_070..13_000).step_by(30) {
+            watch.note(A, Presence::Serves, 1, 1_000 * ms);
+            watch.note(B, Presence::Follows, 1, 1_000 * ms);
+            assert!(decided(&mut watch, &now, 1_000 * ms).is_none(), "after {ms} ms");
+        }
+        let all = (13_000..13_200).step_by(30).find_map(|ms| {
+            watch.note(A, Presence::Serves, 1, 1_000 * ms);
+            watch.note(B, Presence::Follows, 1, 1_000 * ms);
+            decided(&mut watch, &now, 1_000 * ms)
+        });
+        assert_eq!(all.unwrap().1, [A, B], "one has said nothing for 3 s");
     }
 
     #[test]
@@ -349,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn when_all_were_started_anew_the_former_primary_goes_on_or_a_backup_of_its_time() {
+    fn when_all_were_restarted_the_former_primary_goes_on_or_a_backup_of_its_time() {
         let (mut watch, now) = (watch(), configuration());
         watch.note_returned(B, 8, Some(1), 1_000);
         watch.note_returned(C, 9, None, 1_000);
@@ -357,9 +408,11 @@ mod tests {
         let (_, all, places) = decided(&mut watch, &now, 2_000).unwrap();
         assert_eq!((all, places), (vec![A], vec![Place { replica: A, life: 7, joins: false }]));
         // Its directory is lost.
-        watch.note_returned(A, 10, None, 2_000 + 2 * GONE_US);
-        watch.note_returned(B, 8, Some(1), 2_000 + 2 * GONE_US);
-        let (_, all, places) = decided(&mut watch, &now, 3_000 + 2 * GONE_US).unwrap();
+        let mut watch = self::watch();
+        watch.note_returned(A, 10, None, 1_000);
+        watch.note_returned(C, 11, None, 1_000);
+        watch.note_returned(B, 8, Some(1), 1_000);
+        let (_, all, places) = decided(&mut watch, &now, 2_000).unwrap();
         assert_eq!((all, places), (vec![B], vec![Place { replica: B, life: 8, joins: false }]));
     }
 

@@ -50,6 +50,8 @@ pub struct Member {
     pub(crate) agreed: Option<Box<AgreedLog>>,
     /// How often a sequencer has stopped it.
     pub(crate) stops: u32,
+    /// The number of coordinators, of which those that agree are not always the same ones.
+    pub(crate) coordinators: u16,
     /// Whether its journal has a base of what it is now.
     pub(crate) is_based: bool,
 }
@@ -93,6 +95,7 @@ impl Member {
             admission,
             agreed,
             stops: 0,
+            coordinators: 0,
             is_based: false,
         }
     }
@@ -222,6 +225,8 @@ impl Member {
             Message::Present(presence) => {
                 agreed.watch().into_iter().for_each(|it| it.note(from, presence, packet.epoch, now_us));
             }
+            // It was removed from the group, and is not sent the log any more.
+            Message::Configure(next) if !next.members().contains(&self.me) => self.configure(*next, now_us, out),
             // Only what is decided counts.
             Message::Configure(_) => {}
             Message::Submit(_) | Message::ResumeAfter(_)
@@ -458,6 +463,12 @@ impl Member {
         watch.into_iter().for_each(|watch| watch.note_cut(replica, now_us));
     }
 
+    /// This member of a cluster with so many coordinators, if another number than those that agree at first.
+    #[must_use]
+    pub fn with_coordinators(self, coordinators: u16) -> Self {
+        Self { coordinators, ..self }
+    }
+
     /// This member, which orders inputs so while it is the sequencer, and refuses calls so as a partition.
     #[must_use]
     pub fn with_order(mut self, order: OrderSettings) -> Self {
@@ -498,7 +509,7 @@ impl Member {
     pub fn tick(&mut self, now_us: u64, out: &mut Outbox) {
         match &mut self.role {
             Role::Sequencer(sequencer) => sequencer.tick(now_us, out),
-            Role::Returned(returned) => returned.ask(&self.configuration, now_us, out),
+            Role::Returned(returned) => returned.ask(&self.configuration, self.coordinators, now_us, out),
             Role::Executor(executor) => executor.tick(now_us, out),
             Role::Joining { primary, pieces, next_source: Some(next), .. } if now_us >= next.at_us => {
                 if *pieces == next.pieces {

@@ -72,15 +72,17 @@ impl Returned {
     /// How often it asks for its place.
     const ASK_EVERY_US: u64 = 50_000;
 
-    /// Asks for its place, if it is time.
-    pub(crate) fn ask(&mut self, configuration: &Configuration, now_us: u64, out: &mut Outbox) {
+    /// Asks for its place, if it is time: the members that agree as far as it knows, and all coordinators up to this
+    /// number, which may have become members.
+    pub(crate) fn ask(&mut self, configuration: &Configuration, coordinators: u16, now_us: u64, out: &mut Outbox) {
         if now_us < self.ask_at_us {
             return;
         }
         self.ask_at_us = now_us + Self::ASK_EVERY_US;
-        let group = configuration.sequencer.iter().flat_map(|it| it.backups().into_iter().chain([it.primary]));
+        let mut group = configuration.members();
+        group.extend((0..coordinators).map(Address::Coordinator));
         let kept = self.recovered.as_ref().map(|recovered| recovered.since);
-        group.for_each(|member| out.send(member, Message::Returned { life: self.life, kept }));
+        group.into_iter().for_each(|member| out.send(member, Message::Returned { life: self.life, kept }));
     }
 }
 
@@ -100,11 +102,11 @@ mod tests {
         let mut returned = Returned::new(Some(recovered), 7, 0);
         let mut asked = |now_us| {
             let mut out = Outbox::default();
-            returned.ask(&configuration, now_us, &mut out);
+            returned.ask(&configuration, 4, now_us, &mut out);
             let is_it = |action: &Action| matches!(action, Action::Send(_, Message::Returned { life: 7, .. }));
             assert!(out.actions.iter().all(is_it));
             out.actions.len()
         };
-        assert_eq!([asked(5), asked(6), asked(60_000)], [3, 0, 3]);
+        assert_eq!([asked(5), asked(6), asked(60_000)], [4, 0, 4]);
     }
 }

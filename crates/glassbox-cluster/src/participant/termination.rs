@@ -26,13 +26,13 @@ use std::collections::BTreeSet;
 use crate::participant::partition::Partition;
 use crate::participant::store::Store;
 use crate::participant::txn::DistributedTxn;
-use crate::protocol::address::{Address, Session, TxnId};
+use crate::protocol::address::{Address, COORDINATOR, Session, TxnId};
 use crate::protocol::entry::Entry;
 use crate::protocol::message::{Message, Recovered, Undecided};
 use crate::protocol::outbox::Outbox;
 
-/// The heir of ended sessions.
-const HEIR: Address = Address::Coordinator(0);
+/// The heir of ended sessions; where a coordinator is elected, that one.
+const HEIR: Address = COORDINATOR;
 
 impl Partition {
     /// A client disconnected, or one of its connections broke.

@@ -1,9 +1,10 @@
 //! The configuration of a cluster: one value with an epoch that every message carries.
 //!
-//! An operator decides a configuration and sends it to all members. Each role carries the epoch since which its holder
-//! has it. So a message from a former holder is distinguishable from one of the present holder, even if a member lost a
-//! role and got it again. A primary waits for the acknowledgements of exactly the backups that the configuration names,
-//! and cannot exclude one by itself. So a deposed primary that is partitioned from the cluster cannot answer a client.
+//! An operator, or a group that agrees, decides a configuration, which is sent to all members. Each role carries the
+//! epoch since which its holder has it. So a message from a former holder is distinguishable from one of the present
+//! holder, even if a member lost a role and got it again. A primary waits for the acknowledgements of exactly the
+//! backups that the configuration names, and cannot exclude one by itself. So a deposed primary that is partitioned
+//! from the cluster cannot answer a client.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -128,7 +129,31 @@ impl Configuration {
         Self { agreement: Some(settings), sequencer, coordinators: Vec::new(), ..self }
     }
 
-    /// Whether the coordinator is elected, and its transactions have the name of coordinator 0, whoever it is.
+    /// The initial configuration of a cluster of which only this number of coordinators agree; 0: all.
+    #[must_use]
+    pub fn with_members(mut self, count: u16) -> Self {
+        if let (1.., Some(sequencer)) = (count, &mut self.sequencer) {
+            sequencer.backups.truncate(usize::from(count) - 1);
+        }
+        self
+    }
+
+    /// The next configuration: these are the members that agree, the elected one among them.
+    pub(crate) fn agreeing(&self, members: &BTreeSet<Address>) -> Option<Self> {
+        let mut next = Self { epoch: self.epoch + 1, ..self.clone() };
+        let (epoch, group) = (next.epoch, next.sequencer.as_mut()?);
+        let others = members.iter().filter(|it| **it != group.primary);
+        let backups = others.map(|&it| (it, group.since_of(it).unwrap_or(epoch))).collect();
+        group.backups = backups;
+        members.contains(&group.primary).then_some(next)
+    }
+
+    /// The members that agree.
+    pub fn members(&self) -> BTreeSet<Address> {
+        self.sequencer.iter().flat_map(|group| group.all().map(|(member, _)| member)).collect()
+    }
+
+    /// Whether the coordinator is elected: any of them, under the name of coordinator 0 in its transactions.
     pub(crate) fn elects_coordinator(&self) -> bool {
         self.agreement.is_some() && !self.scheme.is_deterministic()
     }
@@ -273,7 +298,8 @@ impl Configuration {
     pub fn admits(&self, from: Address, epoch: u64) -> bool {
         match from {
             Address::Client(_) => true,
-            Address::Coordinator(_) if self.sequencer.is_none() => {
+            // Others that agree have no role, and one that was elected before is among them.
+            Address::Coordinator(_) if self.sequencer.is_none() || self.elects_coordinator() => {
                 self.coordinator_since(from).is_some_and(|since| epoch >= since)
             }
             Address::Coordinator(_) | Address::Replica { .. } => {

@@ -83,7 +83,7 @@ pub struct Part {
 }
 
 /// The version of the record format, which a journal states.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// A record of a replica's journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

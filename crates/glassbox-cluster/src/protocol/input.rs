@@ -65,6 +65,9 @@ pub struct OrderSettings {
     /// The sequencer and its hot backups agree by majority, with these times, and members come back by themselves;
     /// `None`, the default: the log is decided when all of them have it, and an operator decides configurations.
     pub agreement: Option<AgreementSettings>,
+    /// Of these, how many agree at the beginning; 0, the default: all. The others become members by a command.
+    #[serde(default)]
+    pub members: u16,
 }
 
 impl OrderSettings {
@@ -73,7 +76,8 @@ impl OrderSettings {
 
     /// One sequencer, which seals an epoch as soon as the log has the one before, and refuses no call.
     pub const fn new() -> Self {
-        Self { epoch_us: 0, max_lag_us: 0, by_clocks: false, again_at_once: 0, logged: 0, late_us: 0, agreement: None }
+        let (epoch_us, max_lag_us, by_clocks, again_at_once) = (0, 0, false, 0);
+        Self { epoch_us, max_lag_us, by_clocks, again_at_once, logged: 0, late_us: 0, agreement: None, members: 0 }
     }
 
     /// A cluster's initial configuration with this number of coordinators, or of sequencers or members that order so.
@@ -81,7 +85,7 @@ impl OrderSettings {
         let first =
             if self.by_clocks { first.with_clocks(coordinators) } else { first.with_coordinators(coordinators) };
         match self.agreement {
-            Some(settings) => first.with_agreement(settings),
+            Some(settings) => first.with_agreement(settings).with_members(self.members),
             None => first,
         }
     }

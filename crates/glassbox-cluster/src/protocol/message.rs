@@ -4,6 +4,8 @@
 //!
 //! Messages are moved between owners, so large and rare contents are boxed: most messages fit into a cache line.
 
+use std::collections::BTreeSet;
+
 use glassbox::procedure::AbortReason;
 use glassbox::record::Timestamp;
 use glassbox::research::shard::{Call, DeclaredKeys, Failure, Output, PartitionSet, RemoteRead, RemoteReadResult};
@@ -339,6 +341,15 @@ pub enum Presence {
     Lost,
     /// It has no place.
     Idle,
+}
+
+/// A change of the group that agrees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum GroupChange {
+    /// The coordinators with these numbers are its members.
+    Members(BTreeSet<u16>),
+    /// This one leads it.
+    Lead(u16),
 }
 
 /// One partition's part of one round of a transaction.

@@ -99,7 +99,8 @@ impl Node {
             Address::Replica { partition, .. } => self.replica(usize::from(partition), configuration, out)?,
             _ => self.coordinator(configuration, out)?,
         }
-        .with_order(self.shape.order);
+        .with_order(self.shape.order)
+        .with_coordinators(self.shape.coordinators.into());
         if self.journal.is_some() && !member.has_journal() {
             member.begin_journal(out);
         }
@@ -253,7 +254,8 @@ impl Node {
                 member.handle(self.me, packet, now_us(), out);
                 did = true;
             }
-            let rows = member.shard().or(self.no_rows.as_mut());
+            // A replica that loses its role loses its rows, and does not complete the base.
+            let rows = member.shard().or(self.no_rows.as_mut().filter(|_| self.me.partition().is_none()));
             did |= rows.is_some_and(|rows| journal.copy(rows));
             match journal.take_based() {
                 Some(true) => member.based(out),
@@ -312,6 +314,13 @@ impl Node {
             Question::Standing => Answer::Standing(self.standing()),
             Question::Progress => Answer::Progress(self.member.as_ref().and_then(Member::progress)),
             Question::Counts => Answer::Counts(Box::new(self.counts())),
+            Question::ChangeGroup(change) => {
+                let changed = match &mut self.member {
+                    Some(member) => member.change_group(&change, now_us, out),
+                    None => Err(format!("{} has not begun", self.me)),
+                };
+                changed.map_or_else(Answer::Refused, |()| Answer::Standing(self.standing()))
+            }
             Question::Begin(configuration) => match self.begin(configuration, now_us, out) {
                 Ok(()) => Answer::Standing(self.standing()),
                 Err(why) => Answer::Refused(why),
@@ -378,9 +387,13 @@ impl Node {
         {
             self.no_rows = Some((self.empty)()?);
             let member = Member::returned(self.me, Arc::clone(&self.empty), recovered, now_us())?;
-            self.member = Some(member.with_order(self.shape.order));
+            self.member = Some(self.known(member));
         }
         Ok(self)
+    }
+
+    fn known(&self, member: Member) -> Member {
+        member.with_order(self.shape.order).with_coordinators(self.shape.coordinators.into())
     }
 
     /// A replica whose directory is empty asks for a place, if its cluster has begun and another replica set has the
@@ -399,7 +412,7 @@ impl Node {
             self.early.clear();
             let (first, empty) = (self.shape.configuration(), Arc::clone(&self.empty));
             let member = Member::returned_without_rows(self.me, first, empty, now_us);
-            self.member = Some(member.with_order(self.shape.order));
+            self.member = Some(self.known(member));
         }
     }
 

@@ -2,20 +2,23 @@
 //!
 //! A configuration's epoch must never be used twice. So there is one operator at a time. It records each configuration
 //! before it sends it to a member, and begins from the newest one that was recorded or that a member knows. If it fails
-//! midway, the members that have the configuration send it to the others. Agreement among several machines would
-//! replace this module, and nothing else.
+//! midway, the members that have the configuration send it to the others. Under an agreement the group decides, and the
+//! operator proposes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::link::{Link, ask_all};
 use super::sockets::Sockets;
 use crate::protocol::address::{Address, Group};
 use crate::protocol::configuration::{Configuration, Replicas, SchemeKind};
+use crate::protocol::message::GroupChange;
 use crate::wire::{Answer, Question, Standing};
 
 /// How long a running process may take to answer. A process that loads rows is silent for longer, and is waited for.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+/// How long a group that agrees may take for a change of its members: those that are new are sent the log.
+const AGREES_WITHIN: Duration = Duration::from_secs(60);
 /// How long a process is dialed before it counts as failed.
 const CALLED_FOR: Duration = Duration::from_secs(1);
 
@@ -69,8 +72,12 @@ impl Operator<Sockets> {
         // A process begins before those that send to it: without a place it would ignore most messages.
         let is_backup = |it: &Address| first.backup_since(*it).is_some();
         let is_primary = |it: &Address| matches!(it, Address::Replica { .. }) && !is_backup(it);
-        let is_coordinator = |it: &Address| matches!(it, Address::Coordinator(_)) && !is_backup(it);
-        for some in [&is_backup as &dyn Fn(&Address) -> bool, &is_primary, &is_coordinator] {
+        let is_replica = |it: &Address| it.partition().is_some();
+        let follows = |it: &Address| is_backup(it) && is_replica(it);
+        // Those that agree may elect one as soon as a majority has begun.
+        let agrees = |it: &Address| is_backup(it) && !is_replica(it);
+        let coordinates = |it: &Address| !is_backup(it) && !is_replica(it);
+        for some in [&follows as &dyn Fn(&Address) -> bool, &is_primary, &agrees, &coordinates] {
             let some: Vec<_> = self.machines.clone().into_iter().filter(some).collect();
             let left = until.saturating_duration_since(Instant::now());
             let begun = self.ask_all(&some, &Question::Begin(first.clone()), left);
@@ -232,12 +239,75 @@ impl<L: Link> Operator<L> {
     pub fn promote(&mut self, group: Group) -> Result<Address, String> {
         let standings = self.standings();
         let newest = self.newest()?;
+        if group == Group::Sequencer && newest.agreement.is_some() {
+            return self.transfer();
+        }
         let replicas = newest.group(group).ok_or_else(|| unknown(group))?;
         let Some(&(backup, _)) = replicas.backups.iter().find(|it| has_rows(replicas, it, &standings)) else {
             return Err(format!("{group} has no running backup with {}", group.state()));
         };
         self.next(newest.promote(backup)?, backup)?;
         Ok(backup)
+    }
+
+    /// Under an agreement: has these coordinators agree. Those that are new are sent the log first. The cluster works
+    /// on meanwhile.
+    ///
+    /// # Errors
+    /// When one does not run, or has lost its directory and is still a member; or when no majority decides in time.
+    pub fn change_members(&mut self, members: &BTreeSet<u16>, first: &Configuration) -> Result<(), String> {
+        let standings = self.standings();
+        let newest = self.newest()?.clone();
+        if newest.agreement.is_none() {
+            return Err("the cluster has no group that agrees; begin another cluster with --log raft".to_owned());
+        }
+        let wanted: BTreeSet<Address> = members.iter().copied().map(Address::Coordinator).collect();
+        for &member in &wanted {
+            match standings.get(&member) {
+                None => return Err(format!("{member} is unknown: name it in the cluster's file")),
+                Some(Err(why)) => return Err(format!("{member} does not run: {why}")),
+                Some(Ok(Standing::None)) if newest.members().contains(&member) => {
+                    return Err(format!(
+                        "{member} has lost its directory, and what it had voted: first give the members without it"
+                    ));
+                }
+                Some(Ok(Standing::None)) => _ = self.ask(member, Question::Begin(first.clone()))?,
+                Some(Ok(_)) => {}
+            }
+        }
+        let change = GroupChange::Members(members.clone());
+        self.change_group(&change, |now| now.members() == wanted)
+    }
+
+    /// Under an agreement: has another member lead.
+    fn transfer(&mut self) -> Result<Address, String> {
+        let standings = self.standings();
+        let newest = self.newest()?.clone();
+        let lives = |it: &Address| matches!(standings.get(it), Some(Ok(Standing::Backup(_))));
+        let before = newest.coordinator_of(Address::OPERATOR);
+        let next = newest.members().into_iter().find(|it| *it != before && lives(it));
+        let Some(next @ Address::Coordinator(number)) = next else {
+            return Err("no other member of the group runs".to_owned());
+        };
+        self.change_group(&GroupChange::Lead(number), |now| now.coordinator_of(Address::OPERATOR) == next)?;
+        Ok(next)
+    }
+
+    fn change_group(&mut self, change: &GroupChange, is_done: impl Fn(&Configuration) -> bool) -> Result<(), String> {
+        let until = Instant::now() + AGREES_WITHIN;
+        let mut why = String::new();
+        while Instant::now() < until {
+            let now = self.newest()?;
+            if is_done(now) {
+                return Ok(());
+            }
+            // The leader may be another one meanwhile.
+            let elected = now.coordinator_of(Address::OPERATOR);
+            why = self.ask(elected, Question::ChangeGroup(change.clone())).err().unwrap_or_default();
+            std::thread::sleep(Duration::from_millis(100));
+            self.standings();
+        }
+        Err(format!("the group has not changed within {} s; is a majority running? {why}", AGREES_WITHIN.as_secs()))
     }
 
     /// Removes a backup, for which its primary then no longer waits.

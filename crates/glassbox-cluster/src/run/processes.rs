@@ -98,6 +98,11 @@ impl Processes {
             self.order.by_clocks && !scheme.is_deterministic(),
             format!("`order.by_clocks` is true, and scheme `{scheme}` has no input log; choose a deterministic scheme"),
         )?;
+        let members = self.order.members;
+        refuse(
+            members > 0 && (self.order.agreement.is_none() || members > coordinators.into()),
+            format!("`order.members` is {members}: give at most `coordinators`, with `order.agreement`; or 0 for all"),
+        )?;
         self.order.agreement.map_or(Ok(()), |it| it.check()).map_err(|why| format!("`order.agreement`: {why}"))?;
         refuse(
             self.order.agreement.is_some() && self.order.by_clocks,

@@ -22,13 +22,13 @@ use glassbox::research::shard::{Call, Watch};
 
 use super::lock_table::Owner;
 use crate::participant::store::Store;
-use crate::protocol::address::Address;
+use crate::protocol::address::{Address, COORDINATOR};
 use crate::protocol::configuration::DeadlockRule;
 use crate::protocol::message::{Message, Wait, Waiter};
 use crate::protocol::outbox::Outbox;
 
-/// The collector of all waits.
-const COLLECTOR: Address = Address::Coordinator(0);
+/// The collector of all waits; where a coordinator is elected, that one.
+const COLLECTOR: Address = COORDINATOR;
 
 /// Acquires the locks that a call declares, one by one; `false`: it has to wait for one.
 ///

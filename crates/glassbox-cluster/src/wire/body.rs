@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::auto::{Counters, Tally};
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
+use crate::protocol::message::GroupChange;
 
 /// The first frame on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,6 +61,8 @@ pub enum Question {
     Counts,
     /// Under a deterministic scheme: how far it is in the input log.
     Progress,
+    /// Change the group that agrees. From [`Address::OPERATOR`] only.
+    ChangeGroup(GroupChange),
 }
 
 /// The place of a process in its cluster, with the configuration that it knows.

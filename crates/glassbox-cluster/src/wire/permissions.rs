@@ -11,20 +11,26 @@ use crate::protocol::message::Message;
 /// # Errors
 /// Why it may not.
 pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), String> {
-    let peers = |a: Address, b: Address| match (a, b) {
-        (Address::Replica { partition: a, .. }, Address::Replica { partition: b, .. }) => a == b,
-        // A sequencer and its hot backups; the receiver knows whether they are.
-        (Address::Coordinator(_), Address::Coordinator(_)) => true,
-        _ => false,
-    };
-    // Where a coordinator is elected, its transactions have one name, whoever it is; the receiver knows who.
-    let is_same = |coordinator: Address, party: Address| {
-        coordinator == party || coordinator == COORDINATOR && matches!(party, Address::Coordinator(_))
-    };
     let is_replica = matches!(to, Address::Replica { .. });
+    let reports = matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_)));
+    let instructs = is_replica && matches!(from, Address::Coordinator(_));
     // Clients coordinate under locking and OCC only; the receiver knows whether that is so.
     let coordinates = !matches!(from, Address::Replica { .. });
     let may = match message {
+        Message::Recovered(_)
+        | Message::SessionOrphaned(_)
+        | Message::Waits(_)
+        | Message::Executed(..)
+        | Message::ExecutedOwn(_)
+        | Message::Returned { .. }
+        | Message::Present(_) => reports,
+        Message::Inputs(_)
+        | Message::WriteCheckpoint
+        | Message::Stop { .. }
+        | Message::Recover(_)
+        | Message::SessionForgotten(_)
+        | Message::Placed { .. }
+        | Message::Probe => instructs,
         Message::Call { .. } => is_replica && matches!(from, Address::Client(_)),
         Message::Submit(_) => matches!((from, to), (Address::Client(_), Address::Coordinator(_))),
         Message::Fragment(fragment) => is_replica && coordinates && is_same(fragment.txn.coordinator, from),
@@ -46,26 +52,11 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::Configure(_) => !matches!(from, Address::Client(_)),
         Message::Rows { .. } => is_replica && peers(from, to),
         Message::Join { .. } | Message::Remember { .. } | Message::State { .. } => peers(from, to),
-        Message::Recover(_) | Message::SessionForgotten(_) => is_replica && matches!(from, Address::Coordinator(_)),
         Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && is_same(txn.coordinator, to),
-        Message::Placed { .. } => is_replica && matches!(from, Address::Coordinator(_)),
-        Message::Probe => is_replica && matches!(from, Address::Coordinator(_)),
-        Message::Returned { .. } | Message::Present(_) => {
-            matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_)))
-        }
         Message::AskTurn { .. } | Message::Turn(_) | Message::Agreement(_) => {
             matches!((from, to), (Address::Coordinator(_), Address::Coordinator(_)))
         }
-        Message::Recovered(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
-        Message::SessionOrphaned(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
-        Message::Waits(_) => matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_))),
         Message::Deadlock(txn) => matches!(from, Address::Coordinator(_)) && txn.coordinator == to,
-        Message::Inputs(_) | Message::WriteCheckpoint | Message::Stop { .. } => {
-            is_replica && matches!(from, Address::Coordinator(_))
-        }
-        Message::Executed(..) | Message::ExecutedOwn(_) => {
-            matches!((from, to), (Address::Replica { .. }, Address::Coordinator(_)))
-        }
         Message::ResumeAfter(_) => from.is_member() && to.is_member(),
         Message::Unlink => is_replica && matches!(from, Address::Replica { .. }),
         Message::Checkpointed(_) => matches!(from, Address::Replica { .. }) && to.is_member(),
@@ -84,6 +75,22 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         ),
     };
     if may { Ok(()) } else { Err(format!("{from} must not send this to {to}: {}", name(message))) }
+}
+
+/// Whether two parties are of one group.
+fn peers(a: Address, b: Address) -> bool {
+    match (a, b) {
+        (Address::Replica { partition: a, .. }, Address::Replica { partition: b, .. }) => a == b,
+        // A sequencer and its hot backups; the receiver knows whether they are.
+        (Address::Coordinator(_), Address::Coordinator(_)) => true,
+        _ => false,
+    }
+}
+
+/// Whether a party may have this name in transactions that it coordinates. Where a coordinator is elected, they have
+/// one name; the receiver knows which member it is.
+fn is_same(coordinator: Address, party: Address) -> bool {
+    coordinator == party || coordinator == COORDINATOR && matches!(party, Address::Coordinator(_))
 }
 
 fn name(message: &Message) -> &'static str {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use glassbox::research::shard::Shard;
 use glassbox_cluster::journal::{Base, JournalReplay, Record, RecoveredReplica};
-use glassbox_cluster::{Address, Group, Member, Message, Outbox, Packet, Role};
+use glassbox_cluster::{Address, Group, GroupChange, Member, Message, Outbox, Packet, Role};
 
 use super::faults::Fault;
 use super::node::Machine;
@@ -281,7 +281,8 @@ impl<W: Workload> World<W> {
             } else {
                 Member::returned_without_rows(me, self.settings.configuration(), make, life)
             };
-            self.add(me, Machine::Member(Box::new(member.with_order(self.settings.order))));
+            let member = member.with_order(self.settings.order).with_coordinators(self.settings.coordinators);
+            self.add(me, Machine::Member(Box::new(member)));
         }
     }
 
@@ -317,6 +318,63 @@ impl<W: Workload> World<W> {
         }
         if self.settings.outages > 0 {
             self.schedule_fault(2 * until_us + 3, Fault::Resume);
+        }
+    }
+}
+
+// The group that agrees: its operator, and its word to clients and of replicas that ended.
+
+/// The coordinators of these bits.
+pub(super) fn members_of(bits: u64) -> BTreeSet<u16> {
+    (0..16).filter(|it| bits >> it & 1 == 1).collect()
+}
+
+impl<W: Workload> World<W> {
+    /// The member of the group that agrees which was elected last.
+    pub fn elected(&self) -> Address {
+        self.replicas(Group::Sequencer).primary
+    }
+
+    /// The group that agrees notices that a replica's connections ended; or it does not, and waits for its answers.
+    pub(super) fn end_connections(&mut self, member: Address) {
+        let is_noticed = self.settings.order.agreement.is_some() && member.partition().is_some();
+        if !is_noticed || self.settings.scheme.is_deterministic() || self.dice.one_in(4) {
+            return;
+        }
+        for coordinator in (0..self.settings.coordinators).map(Address::Coordinator) {
+            let arrival = self.links.arrival(member, coordinator, self.now_ns, &mut self.dice);
+            self.fly(member, coordinator, None, arrival);
+        }
+    }
+
+    /// The operator has the group change, if its leader can.
+    pub(super) fn change_group(&mut self, change: &GroupChange) {
+        let (elected, now_ns, mut out) = (self.elected(), self.now_ns, Outbox::default());
+        let Some(node) = self.nodes.get_mut(&elected) else { return };
+        if let Machine::Member(member) = &mut node.machine {
+            // It may lead no more.
+            let _ = member.change_group(change, now_ns / 1_000 + node.fast_us, &mut out);
+        }
+        self.carry_out(elected, now_ns, out);
+    }
+
+    /// Under an agreement, a member tells all clients of a new configuration, as it does on their connections.
+    pub(super) fn tell_clients(&mut self, from: Address, at_ns: u64) {
+        let Some(node) = self.nodes.get_mut(&from) else { return };
+        let Machine::Member(member) = &node.machine else { return };
+        let waits = matches!(member.role(), Role::Returned(_));
+        if self.settings.order.agreement.is_none() || node.told == member.epoch() || waits {
+            return;
+        }
+        node.told = member.epoch();
+        let configuration = member.configuration().clone();
+        if configuration.epoch > self.configuration.epoch {
+            self.configuration = configuration.clone();
+        }
+        for number in 0..self.settings.clients {
+            let message = Message::Configure(Box::new(configuration.clone()));
+            let packet = Packet { epoch: configuration.epoch, message };
+            self.send(from, Address::Client(number), at_ns, Some(packet));
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Failures, the operator's reactions, and the changes of scheme that a watcher proposes.
 
 use glassbox_cluster::auto::{Advice, Advisor, Counted, Surroundings};
-use glassbox_cluster::{Address, Configuration, Group, Message, Outbox, Packet, Replicas, Role, SchemeKind};
+use glassbox_cluster::{
+    Address, Configuration, Group, GroupChange, Message, Outbox, Packet, Replicas, Role, SchemeKind,
+};
 
+use super::disk::members_of;
 use super::node::Machine;
 use super::settings::Load;
 use super::workload::Workload;
@@ -45,6 +48,10 @@ pub(super) enum Fault {
     Mend(u32, Address),
     /// A member of a cluster with journals stops.
     Kill(Address),
+    /// The coordinators of these bits agree from then on, among those that there are.
+    ChangeMembers(u64),
+    /// Another member leads the group that agrees.
+    Transfer(u16),
     /// All replicas with this number stop.
     KillSet(u8),
     /// All members stop at once.
@@ -117,6 +124,13 @@ impl<W: Workload> World<W> {
         for _ in 0..self.settings.incidents {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
             let back = at + 1 + self.dice.below(until_us / 4);
+            if is_agreed && self.settings.order.members > 0 && self.dice.one_in(3) {
+                let bits = 1 + self.dice.below((1 << self.settings.coordinators) - 1);
+                let number = self.dice.below(self.settings.coordinators.into()) as u16;
+                let change = [Fault::ChangeMembers(bits), Fault::Transfer(number)][self.dice.place(2)];
+                self.schedule_fault(at, change);
+                continue;
+            }
             if self.settings.replicas > 1 && self.dice.one_in(3) {
                 let set = self.dice.below(self.settings.replicas.into()) as u8;
                 self.schedule_fault(at, Fault::KillSet(set));
@@ -178,11 +192,6 @@ impl<W: Workload> World<W> {
         self.happen(Fault::Kill(member));
     }
 
-    /// The member of the group that agrees which was elected last.
-    pub fn elected(&self) -> Address {
-        self.replicas(Group::Sequencer).primary
-    }
-
     /// All stopped members are started again.
     pub fn start_again(&mut self) {
         self.happen(Fault::Resume);
@@ -241,11 +250,9 @@ impl<W: Workload> World<W> {
                 self.stop_disk(member);
                 self.end_connections(member);
             }
-            Fault::KillSet(set) => {
-                let is_of_it = |it: &Address| matches!(it, Address::Replica { replica, .. } if *replica == set);
-                let members = self.settings.members().into_iter().filter(is_of_it);
-                members.for_each(|it| self.happen(Fault::Kill(it)));
-            }
+            Fault::ChangeMembers(bits) => self.change_group(&GroupChange::Members(members_of(bits))),
+            Fault::Transfer(number) => self.change_group(&GroupChange::Lead(number)),
+            Fault::KillSet(set) => self.kill_set(set),
             Fault::Power => self.lose_power(),
             Fault::Resume => self.resume(),
             Fault::RestartCoordinator(number) => {
@@ -258,16 +265,10 @@ impl<W: Workload> World<W> {
         }
     }
 
-    /// The group that agrees notices that a replica's connections ended; or it does not, and waits for its answers.
-    fn end_connections(&mut self, member: Address) {
-        let is_noticed = self.settings.order.agreement.is_some() && member.partition().is_some();
-        if !is_noticed || self.settings.scheme.is_deterministic() || self.dice.one_in(4) {
-            return;
-        }
-        for coordinator in (0..self.settings.coordinators).map(Address::Coordinator) {
-            let arrival = self.links.arrival(member, coordinator, self.now_ns, &mut self.dice);
-            self.fly(member, coordinator, None, arrival);
-        }
+    fn kill_set(&mut self, set: u8) {
+        let is_of_it = |it: &Address| matches!(it, Address::Replica { replica, .. } if *replica == set);
+        let members = self.settings.members().into_iter().filter(is_of_it);
+        members.for_each(|it| self.happen(Fault::Kill(it)));
     }
 
     /// Whether a replica can resume from its disk, if necessary.
@@ -360,26 +361,6 @@ impl<W: Workload> World<W> {
     /// The operator changes the scheme.
     pub fn switch_to(&mut self, scheme: SchemeKind) {
         self.configure(|configuration| Ok(configuration.with_scheme(scheme)));
-    }
-
-    /// Under an agreement, a member tells all clients of a new configuration, as it does on their connections.
-    pub(super) fn tell_clients(&mut self, from: Address, at_ns: u64) {
-        let Some(node) = self.nodes.get_mut(&from) else { return };
-        let Machine::Member(member) = &node.machine else { return };
-        let waits = matches!(member.role(), Role::Returned(_));
-        if self.settings.order.agreement.is_none() || node.told == member.epoch() || waits {
-            return;
-        }
-        node.told = member.epoch();
-        let configuration = member.configuration().clone();
-        if configuration.epoch > self.configuration.epoch {
-            self.configuration = configuration.clone();
-        }
-        for number in 0..self.settings.clients {
-            let message = Message::Configure(Box::new(configuration.clone()));
-            let packet = Packet { epoch: configuration.epoch, message };
-            self.send(from, Address::Client(number), at_ns, Some(packet));
-        }
     }
 
     /// Decides the next configuration and sends it to all members.

@@ -340,7 +340,8 @@ impl<W: Workload> World<W> {
         } else {
             Member::returning(address, configuration, make, &mut out)
         }
-        .with_order(self.settings.order);
+        .with_order(self.settings.order)
+        .with_coordinators(self.settings.coordinators);
         if self.settings.journals {
             member.begin_journal(&mut out);
         }
@@ -380,7 +381,7 @@ impl<W: Workload> World<W> {
         } else {
             Member::coordinator(me, configuration, &mut out)
         };
-        let mut member = member.with_order(self.settings.order);
+        let mut member = member.with_order(self.settings.order).with_coordinators(self.settings.coordinators);
         if (is_ordered || self.settings.order.agreement.is_some()) && self.settings.journals {
             member.begin_journal(&mut out);
         }

@@ -13,13 +13,19 @@ pub const AGREEMENT: Option<AgreementSettings> =
 /// A random load and cluster, of one, three or five members that agree.
 pub fn any(seed: u64) -> Settings {
     let (mut dice, settings) = (Dice(seed ^ 8), deterministic::any(seed));
+    let coordinators = [1, 3, 3, 5][dice.place(4)];
     Settings {
-        coordinators: [1, 3, 3, 5][dice.place(4)],
-        order: OrderSettings { agreement: AGREEMENT, ..settings.order },
+        coordinators,
+        order: OrderSettings { agreement: AGREEMENT, members: members(seed, coordinators), ..settings.order },
         journals: true,
         clients: settings.clients.min(4),
         ..settings
     }
+}
+
+/// How many coordinators agree at the beginning. If that is given, the members change.
+pub fn members(seed: u64, coordinators: u16) -> u16 {
+    [0, 0, 1, coordinators][Dice(seed ^ 14).place(4)]
 }
 
 /// Base and log of a replica that was restarted alone: the library's snapshot came when it had none to give.
