@@ -71,8 +71,14 @@ pub struct Agreement {
 
 /// What a driver asks of the library.
 enum Command {
-    /// The members, of which these are new.
-    Members(BTreeSet<u64>, Vec<u64>),
+    /// Another set of members.
+    Members {
+        members: BTreeSet<u64>,
+        /// Those that are new.
+        new: Vec<u64>,
+        /// Those that get the log and are to be no members.
+        others: BTreeSet<u64>,
+    },
     Transfer(u64),
     Purge(u64),
     TakeState,
@@ -198,12 +204,26 @@ impl Agreement {
         let known: BTreeSet<u64> = inner.members.voter_ids().collect();
         let members: BTreeSet<u64> = members.iter().copied().collect();
         let new = members.difference(&known).copied().collect();
-        self.commands.push(Command::Members(members, new));
+        // Former additions that did not become members.
+        let nodes = inner.members.nodes().map(|(member, ())| *member);
+        let others = nodes.filter(|it| !known.contains(it) && !members.contains(it)).collect();
+        self.commands.push(Command::Members { members, new, others });
     }
 
-    /// The members as of the last decision.
+    /// The members as of the last decision; during a change, those that it ends with.
     pub fn members(&self) -> Vec<u64> {
-        self.shared.lock().members.voter_ids().collect()
+        let inner = self.shared.lock();
+        let last = inner.members.membership().get_joint_config().last();
+        last.into_iter().flatten().copied().collect()
+    }
+
+    /// Whether no change of the members is half done. A leader ends one that its predecessor, or it, has begun.
+    pub fn is_settled(&mut self) -> bool {
+        let is_joint = self.shared.lock().members.membership().get_joint_config().len() > 1;
+        if is_joint && self.leadership().is_ready {
+            self.change_members(&self.members());
+        }
+        !is_joint
     }
 
     /// Has another member lead.
@@ -334,9 +354,12 @@ fn carry_out(raft: &Raft<Types, Decisions>, shared: &Shared, patience: Duration,
     // The driver sees in the membership, the leadership and the log whether it was carried out, and may repeat it.
     SimRuntime::spawn(async move {
         match command {
-            Command::Members(members, new) => {
+            Command::Members { members, new, others } => {
                 let change = async {
                     // The library changes one thing at a time.
+                    if !others.is_empty() {
+                        raft.change_membership(ChangeMembers::RemoveNodes(others), false).await?;
+                    }
                     for member in new {
                         raft.add_learner(member, (), true).await?;
                     }

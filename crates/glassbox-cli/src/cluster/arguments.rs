@@ -309,7 +309,7 @@ impl Arguments {
         let Some(file) = self.dir.as_ref().and(self.file()).filter(|file| file.exists()) else { return Ok(None) };
         let (found, wanted) = (Config::read(&file)?, self.config(workload)?);
         let asked = Config { cluster: found.cluster, scheme: found.scheme, nodes: found.nodes.clone(), ..wanted };
-        // These may be others than before.
+        // Other settings of the order may be others than before.
         let OrderSettings { by_clocks, agreement, members, .. } = self.order();
         let members = if members == 0 { found.order.members } else { members };
         let agreement = agreement.map(|times| found.order.agreement.unwrap_or(times));

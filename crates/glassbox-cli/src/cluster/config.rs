@@ -109,6 +109,7 @@ impl Config {
             ("--replicas", self.replicas.to_string()),
             ("--coordinators", self.coordinators.to_string()),
             ("--by-clocks", self.order.by_clocks.to_string()),
+            ("--members", self.order.members.to_string()),
             ("--log", if self.order.agreement.is_some() { "raft" } else { "local" }.to_owned()),
         ];
         // Shares are of one million.

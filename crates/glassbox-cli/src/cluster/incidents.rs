@@ -313,7 +313,9 @@ impl Incidents<'_> {
         let is_elected = who == self.elected()?;
         let began = Instant::now();
         self.kill(who)?;
-        if is_elected && self.config.coordinators > 1 || is_primary && self.config.replicas > 1 {
+        // Without a majority, it is waited for.
+        let has_others = self.newest()?.members().len() > 2;
+        if is_elected && has_others || is_primary && self.config.replicas > 1 {
             let pause = self.watch.pause(partition, began)?;
             self.pauses.promoted.push(pause);
         } else if who.partition().is_some() && self.config.replicas > 1 && !is_ordered {

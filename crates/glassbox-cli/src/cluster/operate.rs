@@ -221,9 +221,7 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
             operator.wait_for(replica, Duration::from_secs(wait_s));
             operator.bring_back(replica)
         }
-        OperateOption::Members { ref members, .. } => {
-            operator.change_members(&members.iter().copied().collect(), &config.shape().configuration())
-        }
+        OperateOption::Members { ref members, .. } => operator.change_members(&members.iter().copied().collect()),
         OperateOption::Scheme { scheme, .. } => {
             operator.change_scheme(scheme.kind().context("`auto` is no scheme of its own")?)
         }

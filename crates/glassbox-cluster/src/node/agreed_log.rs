@@ -514,7 +514,7 @@ impl AgreedLog {
     /// The elected member has the configuration name those that agree.
     fn note_members(&mut self, is_ready: bool, now_us: u64) {
         let elected = self.agreed.configuration.sequencer.as_ref().map(|it| it.primary);
-        if !is_ready || elected != Some(self.me) || now_us < self.members_at_us {
+        if !is_ready || elected != Some(self.me) || now_us < self.members_at_us || !self.agreement.is_settled() {
             return;
         }
         let members = self.agreement.members().into_iter().map(|it| Address::Coordinator(it as u16)).collect();

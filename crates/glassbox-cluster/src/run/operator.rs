@@ -206,7 +206,9 @@ impl<L: Link> Operator<L> {
     fn is_complete(&mut self) -> Result<(), String> {
         let standings = self.standings();
         let has_rows = |it: &Address| matches!(standings.get(it), Some(Ok(standing)) if *standing != Standing::None);
-        for (&machine, standing) in &standings {
+        let members = self.newest.as_ref().map(Configuration::members).unwrap_or_default();
+        let is_needed = |it: &Address| it.partition().is_some() || members.contains(it);
+        for (&machine, standing) in standings.iter().filter(|(it, _)| is_needed(it)) {
             match standing {
                 // It takes the rows of another replica set.
                 Ok(Standing::None) if self.machines.iter().any(|it| is_other_replica(*it, machine) && has_rows(it)) => {
@@ -254,8 +256,9 @@ impl<L: Link> Operator<L> {
     /// on meanwhile.
     ///
     /// # Errors
-    /// When one does not run, or has lost its directory and is still a member; or when no majority decides in time.
-    pub fn change_members(&mut self, members: &BTreeSet<u16>, first: &Configuration) -> Result<(), String> {
+    /// When one does not run, or has lost its directory, and with it what it had voted; or when no majority decides in
+    /// time.
+    pub fn change_members(&mut self, members: &BTreeSet<u16>) -> Result<(), String> {
         let standings = self.standings();
         let newest = self.newest()?.clone();
         if newest.agreement.is_none() {
@@ -266,17 +269,28 @@ impl<L: Link> Operator<L> {
             match standings.get(&member) {
                 None => return Err(format!("{member} is unknown: name it in the cluster's file")),
                 Some(Err(why)) => return Err(format!("{member} does not run: {why}")),
-                Some(Ok(Standing::None)) if newest.members().contains(&member) => {
+                Some(Ok(Standing::None)) => {
                     return Err(format!(
-                        "{member} has lost its directory, and what it had voted: first give the members without it"
+                        "{member} has lost its directory, and what it had voted: it cannot be a member again; take \
+                         another one that has begun with the cluster"
                     ));
                 }
-                Some(Ok(Standing::None)) => _ = self.ask(member, Question::Begin(first.clone()))?,
                 Some(Ok(_)) => {}
             }
         }
-        let change = GroupChange::Members(members.clone());
-        self.change_group(&change, |now| now.members() == wanted)
+        let (until, mut why) = (Instant::now() + AGREES_WITHIN, String::new());
+        while Instant::now() < until {
+            // The leader may be another one meanwhile.
+            let elected = self.newest()?.coordinator_of(Address::OPERATOR);
+            let change = Question::ChangeGroup(GroupChange::Members(members.clone()));
+            why = self.ask(elected, change).err().unwrap_or_default();
+            std::thread::sleep(Duration::from_millis(100));
+            self.standings();
+            if self.newest()?.members() == wanted {
+                return Ok(());
+            }
+        }
+        Err(format!("the members have not changed within {} s; is a majority running? {why}", AGREES_WITHIN.as_secs()))
     }
 
     /// Under an agreement: has another member lead.
@@ -289,25 +303,17 @@ impl<L: Link> Operator<L> {
         let Some(next @ Address::Coordinator(number)) = next else {
             return Err("no other member of the group runs".to_owned());
         };
-        self.change_group(&GroupChange::Lead(number), |now| now.coordinator_of(Address::OPERATOR) == next)?;
-        Ok(next)
-    }
-
-    fn change_group(&mut self, change: &GroupChange, is_done: impl Fn(&Configuration) -> bool) -> Result<(), String> {
-        let until = Instant::now() + AGREES_WITHIN;
-        let mut why = String::new();
+        // Once: a leader that gives way does so until another one leads.
+        self.ask(before, Question::ChangeGroup(GroupChange::Lead(number)))?;
+        let until = Instant::now() + ANSWERS_WITHIN;
         while Instant::now() < until {
-            let now = self.newest()?;
-            if is_done(now) {
-                return Ok(());
-            }
-            // The leader may be another one meanwhile.
-            let elected = now.coordinator_of(Address::OPERATOR);
-            why = self.ask(elected, Question::ChangeGroup(change.clone())).err().unwrap_or_default();
-            std::thread::sleep(Duration::from_millis(100));
+            std::thread::sleep(Duration::from_millis(20));
             self.standings();
+            if self.newest()?.coordinator_of(Address::OPERATOR) == next {
+                return Ok(next);
+            }
         }
-        Err(format!("the group has not changed within {} s; is a majority running? {why}", AGREES_WITHIN.as_secs()))
+        Err(format!("{next} does not lead within {} s; look at the status", ANSWERS_WITHIN.as_secs()))
     }
 
     /// Removes a backup, for which its primary then no longer waits.

@@ -120,7 +120,8 @@ impl<W: Workload> World<W> {
     /// their disks, or are replaced.
     fn plan_kills(&mut self, until_us: u64) {
         let is_agreed = self.settings.order.agreement.is_some();
-        let has_backup = self.configuration.sequencer.as_ref().is_some_and(|it| !it.backups.is_empty());
+        let has_backup = self.configuration.sequencer.as_ref().is_some_and(|it| !it.backups.is_empty())
+            || is_agreed && self.settings.coordinators > 1;
         for _ in 0..self.settings.incidents {
             let at = self.now_ns / 1_000 + 1 + self.dice.below(until_us);
             let back = at + 1 + self.dice.below(until_us / 4);
