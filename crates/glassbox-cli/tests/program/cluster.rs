@@ -172,15 +172,7 @@ fn a_running_cluster_is_operated_by_commands() {
     let cluster = ["cluster", "--coordinators", "2", "--save", file, "micro", "--seconds", "60", "--clients", "2"];
     let child = program(&cluster).spawn().unwrap();
     let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
-    let started = Instant::now();
-    let status = loop {
-        let ran = operate(&["status"]);
-        if ran.status == Some(0) && ran.out.matches("backup").count() == 2 {
-            break ran.out;
-        }
-        assert!(started.elapsed() < Duration::from_secs(60), "{}{}", ran.out, ran.err);
-        std::thread::sleep(Duration::from_millis(50));
-    };
+    let status = status_with(&[("backup", 2)], || operate(&["status"]));
     assert!(status.contains("partition 1 replica 0") && status.contains("primary"), "{status}");
     let says = |words: &[&str], status, out: &str| {
         let ran = operate(words);
@@ -330,17 +322,7 @@ fn an_elected_coordinator_takes_commands() {
     let file = at.join("cluster.json");
     let file = crate::common::text(&file);
     let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
-    let wait_for = |words: &str, count| {
-        let started = Instant::now();
-        loop {
-            let ran = operate(&["status"]);
-            if ran.status == Some(0) && ran.out.matches(words).count() == count {
-                return ran.out;
-            }
-            assert!(started.elapsed() < Duration::from_secs(60), "{}{}", ran.out, ran.err);
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    };
+    let wait_for = |words: &str, count| status_with(&[(words, count)], || operate(&["status"]));
     let status = wait_for("backup", 2);
     assert!(status.contains("coordinator, elected"), "{status}");
     assert_eq!(status.matches("coordinator that can be elected").count(), 2, "{status}");
@@ -377,17 +359,7 @@ fn a_log_of_one_member_becomes_one_of_three_and_of_one_again() {
     let file = at.join("cluster.json");
     let file = crate::common::text(&file);
     let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
-    let wait_for = |words: &[(&str, usize)]| {
-        let started = Instant::now();
-        loop {
-            let ran = operate(&["status"]);
-            if ran.status == Some(0) && words.iter().all(|(words, count)| ran.out.matches(words).count() == *count) {
-                return;
-            }
-            assert!(started.elapsed() < Duration::from_secs(60), "{words:?}: {}{}", ran.out, ran.err);
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    };
+    let wait_for = |words: &[(&str, usize)]| status_with(words, || operate(&["status"]));
     let of =
         |members, others| [("sequencer, elected", 1), ("member of the log's group", members), ("no member of", others)];
     wait_for(&of(0, 2));
@@ -434,6 +406,19 @@ fn replica_sets_execute_the_log_by_themselves() {
     assert!(ran.err.contains(why), "{}", ran.err);
     let ran = run(&["cluster", "--scheme", "vll", "--replicas", "3", "micro"]);
     assert!(ran.status != Some(0) && ran.err.contains("give --log raft"), "{}", ran.err);
+}
+
+/// The status of a cluster, as soon as all its processes run and it has these words so many times.
+fn status_with(words: &[(&str, usize)], status: impl Fn() -> Ran) -> String {
+    let started = Instant::now();
+    loop {
+        let ran = status();
+        if ran.status == Some(0) && words.iter().all(|(words, count)| ran.out.matches(words).count() == *count) {
+            return ran.out;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{words:?}: {}{}", ran.out, ran.err);
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// The next line of a program that runs; empty at its end. Reads nothing of what follows.

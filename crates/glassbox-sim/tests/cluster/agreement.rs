@@ -4,7 +4,7 @@ use glassbox_cluster::{AgreementSettings, OrderSettings, SchedulerKind, SchemeKi
 use glassbox_sim::cluster::{Bug, Costs, Link, Load, Settings, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
-use super::{deterministic, is_repeated, is_right, judge};
+use super::{deterministic, is_right, judge, parted, seeds_are_repeated};
 
 /// Shorter than those of a real cluster, as the simulated time is.
 pub const AGREEMENT: Option<AgreementSettings> =
@@ -43,22 +43,15 @@ fn a_majority_goes_on_by_itself() {
         .chain(FOUND_WHEN_A_PLACE_COMES_LATE)
     {
         let mut dice = Dice(seed ^ 9);
-        let settings = Settings {
-            incidents: dice.below(5) as u32,
-            outages: dice.below(2) as u32,
-            partings: [0, 0, 2][dice.place(3)],
-            clock_skew_us: [0, 50_000][dice.place(2)],
-            ..any(seed)
-        };
+        let settings =
+            Settings { incidents: dice.below(5) as u32, outages: dice.below(2) as u32, ..parted(&mut dice, any(seed)) };
         is_right(settings, 40_000);
     }
 }
 
 #[test]
 fn the_same_seed_gives_the_same_trace() {
-    for seed in 0..3 {
-        is_repeated(Settings { incidents: 3, outages: 1, ..any(seed) }, 40_000);
-    }
+    seeds_are_repeated(3, any);
 }
 
 /// A member votes, or says that it has an epoch, before its disk has it.

@@ -6,7 +6,7 @@ use glassbox_sim::dice::{Dice, long, seed};
 use glassbox_workloads::tpcc::{Mix, Remote, Scale};
 
 use super::{
-    Checker, atomicity, calls_beside_a_slow_partition, durability, is_repeated, is_right, judge, progress,
+    Checker, atomicity, calls_beside_a_slow_partition, durability, is_repeated, is_right, judge, parted, progress,
     serializability,
 };
 
@@ -61,9 +61,7 @@ fn nothing_is_lost_and_nothing_is_executed_twice() {
             journals: true,
             incidents: dice.below(4) as u32,
             outages: [0, 1, 2][dice.place(3)],
-            partings: [0, 0, 2][dice.place(3)],
-            clock_skew_us: [0, 50_000][dice.place(2)],
-            ..any(seed)
+            ..parted(&mut dice, any(seed))
         };
         is_right(settings, 4_000);
     }

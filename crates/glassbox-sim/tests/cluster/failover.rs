@@ -5,7 +5,7 @@ use glassbox_cluster::{Address, OrderSettings, SchemeKind};
 use glassbox_sim::cluster::{Bug, Costs, Link, Load, Settings, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
-use super::{agreement, is_repeated, is_right, judge};
+use super::{agreement, is_right, judge, parted, seeds_are_repeated};
 
 /// A random load and cluster under each scheme in turn, of one, three or five coordinators.
 fn any(seed: u64) -> Settings {
@@ -28,22 +28,15 @@ fn primaries_backups_and_coordinators_succeed_each_other() {
     let first = seed(1);
     for seed in first..first + if long() { 200_000 } else { 2_000 } {
         let mut dice = Dice(seed ^ 12);
-        let settings = Settings {
-            incidents: dice.below(5) as u32,
-            outages: dice.below(2) as u32,
-            partings: [0, 0, 2][dice.place(3)],
-            clock_skew_us: [0, 50_000][dice.place(2)],
-            ..any(seed)
-        };
+        let settings =
+            Settings { incidents: dice.below(5) as u32, outages: dice.below(2) as u32, ..parted(&mut dice, any(seed)) };
         is_right(settings, 40_000);
     }
 }
 
 #[test]
 fn the_same_seed_gives_the_same_trace() {
-    for seed in 0..10 {
-        is_repeated(Settings { incidents: 3, outages: 1, ..any(seed) }, 40_000);
-    }
+    seeds_are_repeated(10, any);
 }
 
 /// Two partitions with a backup each, and three coordinators.

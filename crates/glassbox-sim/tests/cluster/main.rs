@@ -198,6 +198,19 @@ fn is_repeated(settings: Settings, us: u64) {
     assert_eq!(trace, run());
 }
 
+/// These first seeds have the same trace each time, with failures and an outage.
+fn seeds_are_repeated(count: u64, any: impl Fn(u64) -> Settings) {
+    for seed in 0..count {
+        is_repeated(Settings { incidents: 3, outages: 1, ..any(seed) }, 40_000);
+    }
+}
+
+/// The same, in which some clients stop or lose connections, and some clocks differ.
+fn parted(dice: &mut Dice, settings: Settings) -> Settings {
+    let (partings, clock_skew_us) = ([0, 0, 2][dice.place(3)], [0, 50_000][dice.place(2)]);
+    Settings { partings, clock_skew_us, ..settings }
+}
+
 /// Every property holds in a run of this time, with its failures.
 fn is_right(settings: Settings, us: u64) {
     judge(settings, us, checks::all).unwrap_or_else(|why| panic!("seed {}, {settings:?}: {why}", settings.seed));

@@ -4,7 +4,7 @@ use glassbox_cluster::{Address, OrderSettings};
 use glassbox_sim::cluster::{Bug, Settings, World, checks};
 use glassbox_sim::dice::{Dice, long, seed};
 
-use super::{agreement, is_repeated, is_right};
+use super::{agreement, is_right, parted, seeds_are_repeated};
 
 /// A random load and cluster, of two or three sets.
 fn any(seed: u64) -> Settings {
@@ -23,9 +23,7 @@ fn sets_stay_equal_and_nothing_is_lost() {
         let settings = Settings {
             incidents: dice.below(6) as u32,
             outages: [0, 0, 1][dice.place(3)],
-            partings: [0, 0, 2][dice.place(3)],
-            clock_skew_us: [0, 50_000][dice.place(2)],
-            ..any(seed)
+            ..parted(&mut dice, any(seed))
         };
         is_right(settings, 40_000);
     }
@@ -33,9 +31,7 @@ fn sets_stay_equal_and_nothing_is_lost() {
 
 #[test]
 fn the_same_seed_gives_the_same_trace() {
-    for seed in 0..3 {
-        is_repeated(Settings { incidents: 3, outages: 1, ..any(seed) }, 40_000);
-    }
+    seeds_are_repeated(3, any);
 }
 
 /// A participant of each set is gone for good: what it would send is taken from another set, so all others execute the
