@@ -55,6 +55,9 @@ impl Default for Settings {
     }
 }
 
+/// How many entries a new member may lack when it becomes one.
+const MAX_BEHIND: u64 = 64;
+
 /// A member.
 pub struct Agreement {
     me: u64,
@@ -147,6 +150,8 @@ impl Agreement {
             // The driver says what is purged, when its base is durable.
             max_in_snapshot_log_to_keep: u64::MAX,
             purge_batch_size: 1,
+            // Before that a new member does not count: a group of one would wait for it.
+            replication_lag_threshold: MAX_BEHIND,
             ..Config::default()
         };
         config.validate().map(Arc::new).map_err(|error| format!("invalid times of Raft: {error}"))

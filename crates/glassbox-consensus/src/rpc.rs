@@ -22,6 +22,8 @@ use crate::types::{LogId, Snapshot, SnapshotMeta, StoredMembership, Types, Vote}
 
 /// Bytes of a state in one request.
 const PIECE_BYTES: usize = 256 << 10;
+/// Bytes a second that the slowest disk forces.
+const SLOW_DISK: f64 = 10e6;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Request {
@@ -220,14 +222,15 @@ impl RaftNetworkV2<Types> for Peer {
         option: RPCOption,
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
         let (last, members) = (state.meta.last_log_id, state.meta.last_membership);
-        // A state of any size has to get to the disk.
-        let within = option.hard_ttl().max(100 * self.patience);
+        let within = option.hard_ttl().max(self.patience);
         let mut offset = 0;
         for piece in state.snapshot.chunks(PIECE_BYTES) {
             self.ask(Request::Piece { last, offset, bytes: piece.to_vec() }, within).await?;
             offset += piece.len() as u64;
         }
-        match self.ask(Request::State { vote, last, members, bytes: offset }, within).await? {
+        // It has to get to the disk of the other member. One that has failed meanwhile is not waited for much longer.
+        let on_disk = Duration::from_secs_f64(offset as f64 / SLOW_DISK);
+        match self.ask(Request::State { vote, last, members, bytes: offset }, within + on_disk).await? {
             Response::State(response) => Ok(response),
             _ => Err(unexpected().into()),
         }

@@ -34,6 +34,9 @@ const FOUND_WHEN_A_VOTE_IS_FORCED: [u64; 2] = [1_608, 5_585];
 /// The configuration that gives a restarted partition its place arrived after the next one, which was not taken.
 const FOUND_WHEN_A_PLACE_COMES_LATE: [u64; 1] = [18_865];
 
+/// A new member counted before it had the log, and was killed while it received the state.
+const FOUND_WHEN_A_NEW_MEMBER_FAILS: [u64; 1] = [31_028];
+
 /// Members fail alone or all at once, are cut off, and their clocks differ; clients stop.
 #[test]
 fn a_majority_goes_on_by_itself() {
@@ -41,6 +44,7 @@ fn a_majority_goes_on_by_itself() {
     for seed in (first..first + if long() { 200_000 } else { 5_000 })
         .chain(FOUND_WHEN_A_VOTE_IS_FORCED)
         .chain(FOUND_WHEN_A_PLACE_COMES_LATE)
+        .chain(FOUND_WHEN_A_NEW_MEMBER_FAILS)
     {
         let mut dice = Dice(seed ^ 9);
         let settings =
