@@ -12,7 +12,7 @@ use openraft::{ChangeMembers, Config, Raft, ServerState, SnapshotPolicy};
 use openraft_rt_sim::{SimInstant, SimRuntime};
 use serde::{Deserialize, Serialize};
 
-use crate::rpc::{Message, Peers, Request, answer};
+use crate::rpc::{MAX_ENTRIES, Message, Peers, Request, answer};
 use crate::shared::Shared;
 use crate::store::{Decisions, LogStore};
 use crate::stored::{Change, State, Stored};
@@ -150,6 +150,7 @@ impl Agreement {
             // The driver says what is purged, when its base is durable.
             max_in_snapshot_log_to_keep: u64::MAX,
             purge_batch_size: 1,
+            max_payload_entries: MAX_ENTRIES,
             // Before that a new member does not count: a group of one would wait for it.
             replication_lag_threshold: MAX_BEHIND,
             ..Config::default()

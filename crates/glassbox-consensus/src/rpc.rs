@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::async_runtime::AsyncRuntime;
+use openraft::async_runtime::Instant;
 use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::{RPCOption, RaftNetworkFactory, RaftNetworkV2};
 use openraft::raft::{
@@ -12,7 +13,7 @@ use openraft::raft::{
     VoteRequest, VoteResponse,
 };
 use openraft::{OptionalSend, Raft};
-use openraft_rt_sim::SimRuntime;
+use openraft_rt_sim::{SimInstant, SimRuntime};
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
@@ -22,6 +23,8 @@ use crate::types::{LogId, Snapshot, SnapshotMeta, StoredMembership, Types, Vote}
 
 /// Bytes of a state in one request.
 const PIECE_BYTES: usize = 256 << 10;
+/// The maximum number of entries in one request. A member that has more to send to another one has its own work to do.
+pub(crate) const MAX_ENTRIES: u64 = 32;
 /// Bytes a second that the slowest disk forces.
 const SLOW_DISK: f64 = 10e6;
 
@@ -35,6 +38,7 @@ pub(crate) enum Request {
     Piece {
         last: Option<LogId>,
         offset: u64,
+        #[serde(with = "serde_bytes")]
         bytes: Vec<u8>,
     },
     /// All pieces of the state were sent.
@@ -175,7 +179,14 @@ impl RaftNetworkV2<Types> for Peer {
         request: AppendEntriesRequest<Types>,
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<Types>, RPCError<Types>> {
-        match self.ask(Request::Append(request), option.hard_ttl().max(self.patience)).await? {
+        let is_late = request.entries.len() as u64 >= MAX_ENTRIES;
+        let began = SimInstant::now();
+        let response = self.ask(Request::Append(request), option.hard_ttl().max(self.patience)).await?;
+        if is_late {
+            // It catches up with half of its time, and of this member's: both have other work to do.
+            SimRuntime::sleep(began.elapsed()).await;
+        }
+        match response {
             Response::Append(response) => Ok(response),
             _ => Err(unexpected().into()),
         }

@@ -37,7 +37,7 @@ pub(crate) enum Change {
     /// The log begins after this entry.
     Purge(LogId),
     /// A piece of a state, at this offset. The first one discards those of a state that was not completed.
-    Piece(u64, Vec<u8>),
+    Piece(u64, #[serde(with = "serde_bytes")] Vec<u8>),
     /// The pieces are the state after this entry, with the members as of then.
     State(Option<LogId>, StoredMembership),
 }

@@ -13,14 +13,14 @@ pub(crate) struct Data(#[serde(with = "shared_bytes")] pub(crate) Arc<[u8]>);
 mod shared_bytes {
     use std::sync::Arc;
 
-    use serde::{Deserialize, Deserializer, Serializer};
+    use serde::{Deserializer, Serializer};
 
     pub(super) fn serialize<S: Serializer>(bytes: &Arc<[u8]>, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_bytes(bytes)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<[u8]>, D::Error> {
-        Vec::<u8>::deserialize(deserializer).map(Arc::from)
+        serde_bytes::deserialize(deserializer).map(|bytes: Vec<u8>| Arc::from(bytes))
     }
 }
 

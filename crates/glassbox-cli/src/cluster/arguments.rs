@@ -62,6 +62,16 @@ pub struct Arguments {
     /// backups
     #[arg(long, value_name = "N", default_value = "0")]
     pub incidents: u32,
+    /// Replica sets with --log raft: kill the processes of one host while clients work, start them again once the log
+    /// has grown by this many MiB, and report how many calls are answered before, meanwhile, while it catches up, and
+    /// after
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub away_mb: Option<u64>,
+    /// Deterministic schemes: how fast a replica that lacks rows or inputs is sent them while others of its partition
+    /// work, in megabytes a second, but inputs at least twice as fast as new ones come [default: 8]
+    #[arg(long, value_name = "MB", default_value = "0", hide_default_value = true,
+          value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    pub catch_up_mb_s: u32,
     /// Keep the rows on disk too: each replica has a journal in this directory, and answers wait for it. A cluster that
     /// is there already is resumed
     #[arg(long, value_name = "DIR", conflicts_with = "save")]
@@ -326,9 +336,9 @@ impl Arguments {
     }
 
     fn order(&self) -> OrderSettings {
-        let &Self { epoch_us, max_lag_us, by_clocks, members, .. } = self;
+        let &Self { epoch_us, max_lag_us, by_clocks, members, catch_up_mb_s, .. } = self;
         let (agreement, members) = (self.is_agreed().then(AgreementSettings::default), members.unwrap_or(0));
-        OrderSettings { epoch_us, max_lag_us, by_clocks, agreement, members, ..OrderSettings::new() }
+        OrderSettings { epoch_us, max_lag_us, by_clocks, catch_up_mb_s, agreement, members, ..OrderSettings::new() }
     }
 
     /// The cluster, without the addresses of its processes.

@@ -23,13 +23,20 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Watch {
     began: Instant,
     partitions: Vec<(AtomicU64, AtomicU64)>,
+    calls: AtomicU64,
 }
 
 impl Watch {
     /// A watch of this number of partitions.
     pub fn new(partitions: u8) -> Self {
         let partition = |_| (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
-        Self { began: Instant::now(), partitions: (0..partitions).map(partition).collect() }
+        let partitions = (0..partitions).map(partition).collect();
+        Self { began: Instant::now(), partitions, calls: AtomicU64::new(0) }
+    }
+
+    /// Answers so far.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
     }
 
     fn now(&self, at: Instant) -> u64 {
@@ -38,6 +45,7 @@ impl Watch {
 
     /// Notes the answer of a call.
     pub fn answered(&self, partition: u8, began: Instant) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let (since, first) = &self.partitions[usize::from(partition)];
         if self.now(began) >= since.load(Ordering::Relaxed) {
             first.fetch_min(self.now(Instant::now()), Ordering::Relaxed);
@@ -199,13 +207,13 @@ impl Incidents<'_> {
         if ended.is_empty() { String::new() } else { format!(": {} not running", ended.join(" and ")) }
     }
 
-    fn decide<T>(&self, decide: impl FnOnce(&mut Operator<Sockets>) -> Result<T, String>) -> anyhow::Result<T> {
+    pub fn decide<T>(&self, decide: impl FnOnce(&mut Operator<Sockets>) -> Result<T, String>) -> anyhow::Result<T> {
         let _alone = self.decides.lock().map_err(|_| anyhow!("an operator of the cluster has panicked"))?;
         decide(&mut operator(self.config, self.file)?).map_err(anyhow::Error::msg)
     }
 
     /// Not during a decision: one that only some members received would have to be made again.
-    fn kill(&mut self, who: Address) -> anyhow::Result<()> {
+    pub fn kill(&mut self, who: Address) -> anyhow::Result<()> {
         let _alone = self.decides.lock().map_err(|_| anyhow!("an operator of the cluster has panicked"))?;
         self.children.kill(who)
     }
@@ -257,7 +265,7 @@ impl Incidents<'_> {
         Ok(())
     }
 
-    fn wait_for_rows(&mut self, replica: Address) -> anyhow::Result<()> {
+    pub fn wait_for_rows(&mut self, replica: Address) -> anyhow::Result<()> {
         let began = Instant::now();
         loop {
             // A process that was just started may not be connected yet.
@@ -294,12 +302,12 @@ impl Incidents<'_> {
     }
 
     /// The member of the sequencer's group that was elected.
-    fn elected(&self) -> anyhow::Result<Address> {
+    pub fn elected(&self) -> anyhow::Result<Address> {
         Ok(self.replicas(Group::Sequencer)?.primary)
     }
 
     /// Another member of the group; the elected one if it is alone.
-    fn follower(&self, round: u32) -> anyhow::Result<Address> {
+    pub fn follower(&self, round: u32) -> anyhow::Result<Address> {
         let Replicas { primary, backups, .. } = self.replicas(Group::Sequencer)?;
         let others = backups.len().max(1);
         Ok(backups.get(round as usize % others).map_or(primary, |(backup, _)| *backup))

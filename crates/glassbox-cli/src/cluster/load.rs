@@ -13,6 +13,7 @@ use glassbox_sim::cluster::{ContentionCall, ContentionClient, Micro};
 use glassbox_workloads::tpcc::{self, ABORT_UNUSED_ITEM, Inputs, Kind, Settings};
 use hdrhistogram::Histogram;
 
+use super::absence::Absence;
 use super::arguments::LoadOptions;
 use super::config::{Config, Workload};
 use super::incidents::{Incidents, Watch};
@@ -60,6 +61,8 @@ pub struct Measured {
     /// Why clients ended early.
     pub failed: Vec<String>,
     pub interrupted: bool,
+    /// The absence of a host.
+    pub absence: Option<Absence>,
 }
 
 struct Calling<'a> {
@@ -156,13 +159,14 @@ const NO_ABORT: u32 = u32::MAX;
 /// How long the last answers may take before the user is told what is waited for.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
-/// Runs the clients, once all are connected, and this many rounds of incidents at the same time.
+/// Runs the clients, once all are connected, and at the same time this many rounds of incidents, and the absence of a
+/// host while the log grows by so many bytes.
 pub fn run(
     load: &LoadOptions,
     config: &Config,
     until: Instant,
     incidents: &mut Incidents<'_>,
-    rounds: u32,
+    (rounds, away): (u32, Option<u64>),
 ) -> anyhow::Result<Measured> {
     // All clients connect before the first call: the time until the cluster runs is not measured.
     let clients = (0..load.clients).map(|number| connect(config, number, until)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -180,6 +184,9 @@ pub fn run(
         let began = Instant::now();
         let mut sum = Measured::default();
         let mut went = incidents.run(rounds);
+        if let (Ok(()), Some(bytes)) = (&went, away) {
+            went = incidents.be_away(bytes).map(|absence| sum.absence = Some(absence));
+        }
         while went.is_ok()
             && began.elapsed().as_secs_f64() < load.seconds
             && !exit::interrupted()

@@ -1,5 +1,6 @@
 //! `glassbox cluster` and `glassbox node`: partitions that are processes, and messages over TCP.
 
+mod absence;
 mod arguments;
 mod auto;
 mod check;
@@ -43,15 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Verdict> {
 /// Starts a cluster on this machine, runs clients, reports, and checks.
 fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<Verdict> {
     exit::handle_interrupts()?;
-    ensure!(
-        arguments.incidents == 0 || arguments.has_backups() || arguments.dir.is_some(),
-        "--incidents needs backups or journals: give at least {}, or --dir",
-        if arguments.is_deterministic() { "--coordinators 2" } else { "--replicas 2" }
-    );
-    ensure!(
-        !arguments.is_agreed() || arguments.dir.is_some(),
-        "--log raft needs --dir: what a member has voted must outlive its process"
-    );
+    check_options(arguments)?;
     let mut out = report_to(workload.json());
     let (until, file) = (Instant::now() + PATIENCE, arguments.file());
     let (mut children, config, is_resumed) = start(arguments, workload, file.as_deref())?;
@@ -86,7 +79,8 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
             auto::follow((&config, file), calls, &decides, ends, |change| changes.push(change.clone()))
         };
         let auto = arguments.scheme.kind().is_none().then(|| scope.spawn(follow));
-        let measured = load::run(workload.load(), &config, until, &mut incidents, arguments.incidents);
+        let faults = (arguments.incidents, arguments.away_mb.map(|mb| mb << 20));
+        let measured = load::run(workload.load(), &config, until, &mut incidents, faults);
         ended.store(true, Ordering::Relaxed);
         auto.map_or(Ok(()), |auto| auto.join().expect("the watcher does not panic")).and(measured)
     });
@@ -101,6 +95,7 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     report::measured(&mut *out, &mut results, arguments.rtt_us, &measured)?;
     report::changes(&mut *out, &mut results, &changes)?;
     report::pauses(&mut *out, &mut results, &pauses)?;
+    measured.absence.iter().try_for_each(|it| report::absence(&mut *out, &mut results, it))?;
     children.find_ended()?;
     let ended = children.ended().map(|it| (it, children.obituary(it))).collect();
     let checked = check::check(&config, &measured, &before, &ended, Instant::now() + PATIENCE)?;
@@ -110,6 +105,25 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     results.finish()?;
     let good = checked.is_good() && was_good && measured.failed.is_empty() && children.ended().next().is_none();
     Ok(if good { Verdict::Good } else { Verdict::Bad })
+}
+
+/// Refuses options that make no sense together.
+fn check_options(arguments: &Arguments) -> anyhow::Result<()> {
+    ensure!(
+        arguments.incidents == 0 || arguments.has_backups() || arguments.dir.is_some(),
+        "--incidents needs backups or journals: give at least {}, or --dir",
+        if arguments.is_deterministic() { "--coordinators 2" } else { "--replicas 2" }
+    );
+    ensure!(
+        arguments.away_mb.is_none()
+            || arguments.is_agreed() && arguments.is_deterministic() && arguments.replicas() > 1,
+        "--away-mb needs replica sets, which go on without one: give --scheme vll --replicas 3 --log raft"
+    );
+    ensure!(
+        !arguments.is_agreed() || arguments.dir.is_some(),
+        "--log raft needs --dir: what a member has voted must outlive its process"
+    );
+    Ok(())
 }
 
 /// Starts the processes and begins the cluster, or resumes the one that is there already; whether it was resumed.

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 
+use super::absence::Absence;
 use super::arguments::{Arguments, LoadOptions};
 use super::auto::Change;
 use super::check::{Checked, Counted};
@@ -156,6 +157,29 @@ pub fn pauses(out: &mut dyn Write, results: &mut Results, pauses: &Pauses) -> io
                 unit: "ns",
             })?;
         }
+    }
+    Ok(())
+}
+
+/// What the absence of a host did to the throughput.
+pub fn absence(out: &mut dyn Write, results: &mut Results, absence: &Absence) -> io::Result<()> {
+    let before = absence.rate("before");
+    writeln!(out, "a host was away for {} MiB of the log; calls a second:", absence.bytes >> 20)?;
+    for (row, seconds, _) in &absence.parts {
+        let rate = absence.rate(row);
+        let least = absence.seconds.iter().copied().min_by(f64::total_cmp).filter(|_| *row == "returns");
+        let least =
+            least.map_or_else(String::new, |it| format!("; in the worst second {}", format::number(it / before)));
+        let of_before = format::number(rate / before);
+        writeln!(out, "  {row:8} {:>9}, {of_before} of those before{least} ({seconds:.1} s)", format::number(rate))?;
+        for (metric, value, unit) in [("throughput", rate, "1/s"), ("duration", *seconds, "s")] {
+            let x = absence.bytes as f64;
+            results.put(Figure { figure: "away", row, x, metric, value, spread: None, unit })?;
+        }
+    }
+    for (second, value) in (1..).zip(&absence.seconds) {
+        let (row, x, value) = ("returns", f64::from(second), *value);
+        results.put(Figure { figure: "away", row, x, metric: "of-second", value, spread: None, unit: "1/s" })?;
     }
     Ok(())
 }

@@ -520,3 +520,17 @@ fn a_node_refuses_an_invalid_configuration() {
         assert!(ran.err.contains(words), "{}", ran.err);
     }
 }
+
+/// A host is away for a part of the log, and comes back while clients work.
+#[test]
+fn a_host_that_was_away_catches_up() {
+    let refused = run(&["cluster", "--scheme", "vll", "--log", "raft", "--away-mb", "1", "micro"]);
+    assert!(refused.status != Some(0) && refused.err.contains("--replicas 3 --log raft"), "{}", refused.err);
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("away");
+    let cluster = ["cluster", "--scheme", "vll", "--replicas", "3", "--log", "raft", "--dir", crate::common::text(&at)];
+    let ran = run_well(&[&cluster[..], &["--away-mb", "2", "tpcc", "--small", "--seconds", "1"]].concat());
+    for words in ["a host was away for", "returns", "after", "none is lost", "have the same rows", "conditions hold"] {
+        assert!(ran.out.contains(words), "{words}: {}", ran.out);
+    }
+}

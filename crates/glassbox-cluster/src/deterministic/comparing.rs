@@ -79,13 +79,13 @@ impl Sequencer {
         let reports = sealed.digests.iter().filter(|(replica, _)| self.has_resumed(**replica));
         let reports: BTreeMap<_, _> = reports.map(|(replica, digests)| (*replica, digests)).collect();
         let comparison = Some(judge(replicas, &reports)).filter(|it| *it != Comparison::Equal)?;
-        Some((comparison, first_difference(&sealed.inputs, &reports, replicas)?))
+        Some((comparison, first_difference(&sealed.inputs(), &reports, replicas)?))
     }
 
-    /// Compares all epochs of a partition that are known.
-    pub(super) fn compare_all(&mut self, partition: u8, now_us: u64, out: &mut Outbox) {
-        let is_of_it = |input: &Input| input.participants.contains(partition.into());
-        let of_it = self.epochs.epochs.iter().filter(|sealed| sealed.inputs.iter().any(is_of_it));
+    /// Compares all epochs that a replica has reported.
+    pub(super) fn compare_all(&mut self, replica: Address, now_us: u64, out: &mut Outbox) {
+        let Some(partition) = replica.partition() else { return };
+        let of_it = self.epochs.epochs.iter().filter(|sealed| sealed.digests.contains_key(&replica));
         for epoch in of_it.map(|sealed| sealed.epoch).collect::<Vec<_>>() {
             self.compare(epoch, partition, now_us, out);
         }

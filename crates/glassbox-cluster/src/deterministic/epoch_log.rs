@@ -2,32 +2,62 @@
 //! has, and what its hot backups have.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use glassbox::research::shard::PartitionSet;
 
 use crate::protocol::address::Address;
 use crate::protocol::configuration::SchemeKind;
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::input::{Digests, Input, InputBatch};
 
-/// A sealed epoch.
+/// A sealed epoch. Its inputs are kept as they are written: while a replica is away there may be millions of them.
 #[derive(Debug, Clone)]
 pub(super) struct SealedEpoch {
     pub(super) epoch: u64,
     /// As in [`InputBatch`].
     pub(super) sealed_in: u64,
-    pub(super) inputs: Vec<Input>,
+    /// All partitions of its inputs.
+    pub(super) participants: PartitionSet,
+    count: usize,
+    /// The latest time that was assigned to an input, in microseconds.
+    now_us: u64,
+    written: Arc<[u8]>,
     /// Of replicas that have executed it.
     pub(super) digests: BTreeMap<Address, Digests>,
 }
 
 impl SealedEpoch {
+    pub(super) fn new(epoch: u64, sealed_in: u64, inputs: &[Input]) -> Self {
+        Self {
+            epoch,
+            sealed_in,
+            participants: inputs.iter().fold(PartitionSet::EMPTY, |all, it| all.union(it.participants)),
+            count: inputs.len(),
+            now_us: inputs.iter().map(|input| input.call.now.micros() as u64).max().unwrap_or_default(),
+            written: postcard::to_allocvec(inputs).expect("inputs can be written").into(),
+            digests: BTreeMap::new(),
+        }
+    }
+
+    /// How many bytes its inputs have.
+    pub(super) fn bytes(&self) -> usize {
+        self.written.len()
+    }
+
+    /// Its inputs.
+    pub(super) fn inputs(&self) -> Vec<Input> {
+        postcard::from_bytes(&self.written).expect("it was written here")
+    }
+
     /// The inputs of a replica of a partition, which was sent those of `before` last; `None`: there are none.
     pub(super) fn batch(&self, to: Address, partition: usize, before: u64) -> Option<Box<InputBatch>> {
-        let of_it = self.inputs.iter().filter(|input| input.participants.contains(partition));
-        let inputs: Vec<_> = of_it.cloned().collect();
-        let &Self { epoch, sealed_in, .. } = self;
-        let digests = self.digests.get(&to).cloned().unwrap_or_default();
-        let has_more = false;
-        (!inputs.is_empty()).then(|| Box::new(InputBatch { before, epoch, sealed_in, has_more, inputs, digests }))
+        if !self.participants.contains(partition) {
+            return None;
+        }
+        let mut batch = InputBatch::of(&self.inputs(), partition, (before, self.epoch, self.sealed_in))?;
+        batch.digests = self.digests.get(&to).cloned().unwrap_or_default();
+        Some(batch)
     }
 }
 
@@ -39,6 +69,8 @@ pub(crate) struct EpochLog {
     pub(super) epochs: VecDeque<SealedEpoch>,
     /// Inputs in them.
     pub(super) inputs: usize,
+    /// Their bytes.
+    bytes: usize,
     /// The last epoch, which may not be needed any more.
     pub(super) last: u64,
     /// The epoch of each replica's checkpoint; [`DROPPED`]: nothing is kept for it.
@@ -56,7 +88,7 @@ impl EpochLog {
     /// An empty log, which this number of replica sets execute.
     pub(super) fn new(sets: u8) -> Self {
         let (epochs, checkpoints, purged) = (VecDeque::new(), BTreeMap::new(), BTreeMap::new());
-        Self { sets, epochs, inputs: 0, last: 0, checkpoints, purged, now_us: 0 }
+        Self { sets, epochs, inputs: 0, bytes: 0, last: 0, checkpoints, purged, now_us: 0 }
     }
 
     /// The log of a base.
@@ -72,10 +104,9 @@ impl EpochLog {
     /// Adds an epoch.
     pub(super) fn push(&mut self, sealed: SealedEpoch) {
         self.last = sealed.epoch;
-        let times = sealed.inputs.iter().map(|input| input.call.now.micros() as u64);
-        self.now_us = times.fold(self.now_us, u64::max);
-        if !sealed.inputs.is_empty() {
-            self.inputs += sealed.inputs.len();
+        self.now_us = self.now_us.max(sealed.now_us);
+        if sealed.count > 0 {
+            (self.inputs, self.bytes) = (self.inputs + sealed.count, self.bytes + sealed.written.len());
             self.epochs.push_back(sealed);
         }
     }
@@ -90,7 +121,7 @@ impl EpochLog {
                 if self.last >= epoch && epoch > 0 {
                     return Err(format!("epoch {epoch} of the input log follows epoch {}", self.last));
                 }
-                self.push(SealedEpoch { epoch, sealed_in: 0, inputs, digests: BTreeMap::new() });
+                self.push(SealedEpoch::new(epoch, 0, &inputs));
                 Ok(())
             }
             Entry::Digests(epoch, (replica, _), digests) => {
@@ -113,6 +144,11 @@ impl EpochLog {
     /// The last epoch.
     pub(crate) fn last(&self) -> u64 {
         self.last
+    }
+
+    /// The epochs after one.
+    pub(super) fn after(&self, epoch: u64) -> impl Iterator<Item = &SealedEpoch> {
+        self.epochs.range(self.epochs.partition_point(|it| it.epoch <= epoch)..)
     }
 
     /// An epoch that may still be needed.
@@ -139,7 +175,7 @@ impl EpochLog {
 
     /// The last epoch with inputs for a partition, of those that may still be needed.
     pub(super) fn last_of(&self, partition: usize) -> u64 {
-        let is_of_it = |it: &&SealedEpoch| it.inputs.iter().any(|input| input.participants.contains(partition));
+        let is_of_it = |it: &&SealedEpoch| it.participants.contains(partition);
         self.epochs.iter().rev().find(is_of_it).map_or(0, |it| it.epoch)
     }
 
@@ -177,11 +213,16 @@ impl EpochLog {
         *purged = (*purged).max(checkpoint.min(self.last));
         let purged = &self.purged;
         let has = |at: usize, epoch: u64| purged.get(&(at as u8)).is_some_and(|purged| *purged >= epoch);
-        let needs = |epoch: u64, input: &Input| input.participants.iter().any(|at| !has(at, epoch));
         let last = self.epochs.pop_back();
-        self.epochs.retain(|it| it.inputs.iter().any(|input| needs(it.epoch, input)));
+        self.epochs.retain(|it| it.participants.iter().any(|at| !has(at, it.epoch)));
         self.epochs.extend(last);
-        self.inputs = self.epochs.iter().map(|it| it.inputs.len()).sum();
+        self.inputs = self.epochs.iter().map(|it| it.count).sum();
+        self.bytes = self.epochs.iter().map(|it| it.written.len()).sum();
+    }
+
+    /// About how many bytes a base has.
+    pub(crate) fn base_bytes(&self) -> u64 {
+        self.bytes as u64
     }
 
     /// What a base after this entry of the stream has.
@@ -190,7 +231,7 @@ impl EpochLog {
             let epoch = it.epoch;
             let digests = it.digests.clone().into_iter();
             let digests = digests.map(move |(replica, digests)| Entry::Digests(epoch, (replica, 0), digests));
-            std::iter::once(Entry::Inputs(epoch, it.inputs.clone())).chain(digests)
+            std::iter::once(Entry::Inputs(epoch, it.inputs())).chain(digests)
         };
         let purged = self.purged.iter().map(|(partition, epoch)| Entry::Purged(*partition, *epoch));
         let epochs = self.epochs.iter().flat_map(entries);

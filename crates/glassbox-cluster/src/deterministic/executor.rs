@@ -16,14 +16,16 @@ use std::collections::{BTreeMap, VecDeque};
 
 use glassbox::research::shard::{Call, DeclaredKeys, PartitionSet, Ran, Shard, Task, TouchedKeys};
 
+use super::bases::Bases;
 use super::executing::ExecutingTxn;
 use super::merge::Merge;
 use super::peers::{LATE_US, Oldest, Peers};
-use crate::participant::replication::send_state;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
-use crate::protocol::input::{Digests, Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
+use crate::protocol::input::{
+    Digests, Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys, OrderSettings,
+};
 use crate::protocol::message::{Message, Outcome, StopReason};
 use crate::protocol::outbox::{Action, Outbox, Work};
 use crate::scheduler::{LogPlace, Scheduler};
@@ -48,8 +50,8 @@ pub struct Executor {
     pub(super) peers: Peers,
     /// The oldest active transaction when it was looked for last.
     pub(super) oldest: Option<Oldest>,
-    /// How long it waits before it is late, in microseconds.
-    pub(super) late_us: u32,
+    /// How long it waits for others, what it keeps for them, and how fast it sends rows.
+    pub(super) order: OrderSettings,
     /// Each sequencer.
     sequencers: Vec<Address>,
     /// Their epochs.
@@ -88,36 +90,8 @@ pub(super) struct RunningEpoch {
     pub(super) expected: Digests,
 }
 
-/// The bases of an executor's journal.
-#[derive(Debug, Default)]
-pub(super) struct Bases {
-    /// Whether there is a journal.
-    pub(super) has_journal: bool,
-    /// Whether a base begins as soon as no transaction is active.
-    is_due: bool,
-    /// The epoch of the base that is being written.
-    making: Option<u64>,
-    /// Inputs since the last base.
-    inputs: u32,
-    /// Bytes of exchanges since the last base: their senders keep them until the next one.
-    received_bytes: usize,
-    /// Replicas of the partition that wait for the rows, with the numbers of their requests.
-    joining: Vec<(Address, u64)>,
-    /// In a replica set: the digests of the last epochs, which another sequencer may not have received.
-    reported: BTreeMap<u64, Digests>,
-    /// The epoch of the last base that is durable.
-    based: u64,
-}
-
 /// Epochs of which a sequencer that fails may not have logged the digests: it logs them with the next epoch.
 const MAX_REPORTED: usize = 256;
-
-impl Bases {
-    /// Whether no further input may begin: the rows are to be copied between two epochs.
-    fn needs_pause(&self) -> bool {
-        self.is_due || !self.joining.is_empty()
-    }
-}
 
 impl Executor {
     /// An executor with the initial rows.
@@ -130,7 +104,7 @@ impl Executor {
             since,
             peers: Peers::new(me, configuration),
             oldest: None,
-            late_us: LATE_US,
+            order: OrderSettings { late_us: LATE_US, ..OrderSettings::new() },
             sequencers: configuration.sequencers().into_iter().map(|(sequencer, _)| sequencer).collect(),
             merge: Merge::new(configuration.sequencers().len(), 0),
             asked: 0,
@@ -153,16 +127,14 @@ impl Executor {
         shard: Shard,
         kind: SchedulerKind,
         configuration: &Configuration,
-        (epoch, sent): (u64, Vec<(u8, Exchange)>),
+        (epoch, sent): (u64, Vec<Entry>),
         out: &mut Outbox,
     ) -> Self {
         let mut executor = Self::new(me, shard, kind, configuration);
         (executor.epoch, executor.bases.has_journal) = (epoch, true);
         executor.merge = Merge::new(executor.sequencers.len(), epoch);
         executor.admitted = InputId { epoch, index: u32::MAX };
-        for (to, exchange) in sent {
-            executor.peers.keep(to, &exchange);
-        }
+        sent.into_iter().for_each(|entry| executor.peers.remember(entry));
         executor.begin_place(me, configuration, out);
         executor
     }
@@ -175,8 +147,9 @@ impl Executor {
             out.send(peer, Message::ResumeAfter(executed));
         }
         (0..self.sequencers.len()).for_each(|number| self.ask_sequencer(number, out));
-        for (to, exchange) in self.peers.kept() {
-            self.peers.of(to).for_each(|peer| out.send(peer, Message::Exchange(Box::new(exchange.clone()))));
+        for to in self.peers.kept_for() {
+            // Messages to them may be lost with it: they ask for what they lack.
+            self.peers.of(to).for_each(|peer| out.send(peer, Message::SentUpTo(0)));
         }
     }
 
@@ -225,6 +198,8 @@ impl Executor {
         for sequencer in &self.sequencers {
             out.send(*sequencer, Message::Checkpointed(epoch));
         }
+        // A replica may wait for the rows.
+        self.go_on(out);
     }
 
     /// Another configuration; this partition is still its own.
@@ -244,39 +219,16 @@ impl Executor {
         }
     }
 
-    /// Why a sequencer stops it, for the operator.
+    /// Why it is stopped, for the operator.
     pub(crate) fn reason(&self, why: &StopReason) -> String {
-        let partition = self.shard.index();
-        let what = |epoch: &u64, input: &Input| {
-            let name = self.shard.procedure_name(&input.call).unwrap_or("?");
-            format!("procedure `{name}`, version {}, in epoch {epoch}, input {}", input.version, input.index)
-        };
-        match why {
-            StopReason::Behind { after } => format!(
-                "the input log does not have what follows epoch {after} of partition {partition} any more: this \
-                 replica's directory is lost or too old"
-            ),
-            StopReason::Ahead { after, last } => format!(
-                "partition {partition} has executed epoch {after}, and the input log ends at epoch {last}: this \
-                 replica's directory is of another cluster, or the log's directories are older copies"
-            ),
-            StopReason::Differs { epoch, input } => format!(
-                "partition {partition} has changed other rows than the majority of the replica sets: {}; the procedure \
-                 depends on more than its arguments and the rows, or memory or disk is damaged",
-                what(epoch, input)
-            ),
-            StopReason::Undecided { epoch, input } => format!(
-                "partition {partition}: the replica sets have changed different rows, and no majority says which are \
-                 right: {}; compare the programs and the machines, then start again with the directories of the right \
-                 set",
-                what(epoch, input)
-            ),
-        }
+        why.text(self.shard.index(), |call| self.shard.procedure_name(call).unwrap_or("?"))
     }
 
-    /// Sets how long a participant may be late, in microseconds, before another set's is asked.
-    pub(crate) fn set_late_us(&mut self, late_us: u32) {
-        self.late_us = if late_us == 0 { LATE_US } else { late_us };
+    /// Sets how long it waits for others, what it keeps for them, and how fast it sends rows.
+    pub(crate) fn set_order(&mut self, order: OrderSettings) {
+        let late_us = if order.late_us == 0 { LATE_US } else { order.late_us };
+        self.order = OrderSettings { late_us, ..order };
+        self.peers.set_most_bytes(self.order.kept_kb);
     }
 
     /// The rows.
@@ -315,13 +267,11 @@ impl Executor {
             Message::ResumeAfter(_) if let Some(number) = self.number_of(from) => self.ask_sequencer(number, out),
             Message::ResumeAfter(epoch) => self.send_again(from, epoch, out),
             Message::Checkpointed(epoch) => self.peers.note_checkpoint(from, epoch),
+            Message::SentUpTo(epoch) => self.peers.note_sent(from, epoch),
             Message::Unlink => self.peers.unlink(from),
-            Message::Join { since } if from.partition() == Some(self.index()) => {
-                // It has asked before, and waits for this answer only.
-                self.bases.joining.retain(|(other, _)| *other != from);
-                self.bases.joining.push((from, since));
-            }
-            Message::Stop { why, .. } => self.broken = Some(self.reason(&why)),
+            Message::Join { since } if from.partition() == Some(self.index()) => self.bases.add_joining(from, since),
+            Message::Arrived { since, pieces } => self.bases.arrived(from, since, pieces),
+            Message::Stop { why, .. } if from.partition().is_none() => self.broken = Some(self.reason(&why)),
             Message::WriteCheckpoint if self.is_base_due(0) => self.bases.is_due = true,
             // It has executed nothing since.
             Message::WriteCheckpoint if self.bases.based > 0 => {
@@ -339,10 +289,11 @@ impl Executor {
             _ => {}
         }
         self.go_on(out);
+        self.ask_for_more(out);
     }
 
-    /// Begins all transactions that can begin, and the base that is due if none is active.
-    fn go_on(&mut self, out: &mut Outbox) {
+    /// Begins all transactions that can begin, and the base or copy that is due if none is active.
+    pub(super) fn go_on(&mut self, out: &mut Outbox) {
         loop {
             while self.broken.is_none()
                 && let Some(place) = self.scheduler.next_ready()
@@ -361,9 +312,11 @@ impl Executor {
             if !self.bases.needs_pause() || !self.is_at_epoch_s_end() {
                 return;
             }
-            self.send_rows(out);
             if self.bases.is_due {
                 self.begin_base(out);
+            } else {
+                let base = self.base();
+                self.bases.begin_copy(&mut self.shard, base);
             }
             self.take_due(out);
         }
@@ -378,19 +331,7 @@ impl Executor {
 
     /// The state besides the rows, between two epochs.
     fn base(&self) -> Base {
-        let remembered = self.peers.kept().map(|(to, exchange)| Entry::Sent(to, Box::new(exchange.clone()))).collect();
-        Base { held: self.epoch, scheme: SchemeKind::Deterministic(self.kind), remembered }
-    }
-
-    /// Sends the rows to replicas of this partition that wait for them.
-    fn send_rows(&mut self, out: &mut Outbox) {
-        if self.bases.joining.is_empty() {
-            return;
-        }
-        let base = self.base();
-        for joining in std::mem::take(&mut self.bases.joining) {
-            send_state(&mut self.shard, &base, joining, out);
-        }
+        Base { held: self.epoch, scheme: SchemeKind::Deterministic(self.kind), remembered: self.peers.entries() }
     }
 
     /// The number of a sequencer; `None`: it is none.

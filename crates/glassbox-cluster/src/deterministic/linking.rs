@@ -3,26 +3,48 @@
 use crate::deterministic::executor::Executor;
 use crate::deterministic::peers::Oldest;
 use crate::protocol::address::Address;
-use crate::protocol::message::Message;
+use crate::protocol::message::{Message, StopReason};
 use crate::protocol::outbox::Outbox;
 
+/// Repeats (5 s by default) after which the own set's participant is not waited for any more.
+const MAX_PATIENT_REPEATS: u32 = 8;
+/// Bytes of exchanges that are sent again at once.
+const AGAIN_BYTES: usize = 1 << 20;
 /// The pause before linked replicas are asked again is doubled this many times.
 const MAX_REPEATS: u32 = 10;
 
 impl Executor {
     /// When it has to be called again, in microseconds.
     pub(crate) fn next_tick_us(&self) -> Option<u64> {
-        let is_watched = !self.active.is_empty() && self.peers.has_others() && self.broken.is_none();
+        if self.broken.is_some() {
+            return None;
+        }
+        self.bases.next_copy_us().into_iter().chain(self.next_look_us()).min()
+    }
+
+    /// When it looks whether the oldest transaction waits for long, in microseconds.
+    fn next_look_us(&self) -> Option<u64> {
+        let is_watched = !self.active.is_empty() && self.peers.has_others();
         is_watched.then(|| self.oldest.map_or(0, |oldest| oldest.late_at_us))
     }
 
-    /// Looks whether the oldest transaction waits for long.
+    /// Sends rows that are due, and looks whether the oldest transaction waits for long.
     pub(crate) fn tick(&mut self, now_us: u64, out: &mut Outbox) {
-        if self.next_tick_us().is_none_or(|at_us| now_us < at_us) {
+        if self.broken.is_some() {
             return;
         }
+        if self.bases.copy_on(&mut self.shard, &self.order, now_us, out) {
+            self.go_on(out);
+        }
+        if self.next_look_us().is_some_and(|at_us| now_us >= at_us) {
+            self.look(now_us, out);
+        }
+    }
+
+    /// Looks whether the oldest transaction waits for long.
+    fn look(&mut self, now_us: u64, out: &mut Outbox) {
         let Some((&place, txn)) = self.active.first_key_value() else { return };
-        let late_us = u64::from(self.late_us);
+        let late_us = u64::from(self.order.late_us);
         let Some(before) = self.oldest.filter(|oldest| oldest.place == place) else {
             self.oldest = Some(Oldest { place, repeats: 0, late_at_us: now_us + late_us });
             return;
@@ -67,8 +89,37 @@ impl Executor {
         } else {
             self.link(from, out);
         }
-        for exchange in self.peers.kept_after(to, after) {
-            out.send(from, Message::Exchange(Box::new(exchange.clone())));
+        if !self.peers.keeps_after(to, after) {
+            let why = Box::new(StopReason::Forgotten { after });
+            return out.send(from, Message::Stop { why, joins: true });
         }
+        let (mut inputs, mut bytes, mut last) = (0, 0, after);
+        let most_inputs = self.order.again_at_once();
+        for (input, sent) in self.peers.kept_after(to, after) {
+            if input.epoch > last && (inputs >= most_inputs || bytes >= AGAIN_BYTES) {
+                return out.send(from, Message::SentUpTo(last));
+            }
+            for exchange in sent {
+                bytes += exchange.bytes();
+                out.send(from, Message::Exchange(Box::new(exchange.clone())));
+            }
+            (inputs, last) = (inputs + 1, input.epoch);
+        }
+    }
+
+    /// Asks others for more of what they have sent, once it has executed what it has of it.
+    pub(super) fn ask_for_more(&mut self, out: &mut Outbox) {
+        let executed = self.executed();
+        for other in self.peers.take_unsent(executed) {
+            out.send(other, Message::ResumeAfter(executed));
+        }
+    }
+
+    /// Whether it stops when this party says so: the participant of the own replica set may have what one of another
+    /// set does not keep any more, unless it is silent for long.
+    pub(crate) fn obeys(&self, from: Address) -> bool {
+        let is_silent = self.oldest.is_some_and(|oldest| oldest.repeats >= MAX_PATIENT_REPEATS);
+        let is_own = |partition| self.peers.own(partition).is_none_or(|own| own == from);
+        from.partition().is_none_or(|partition| is_own(partition) || is_silent)
     }
 }

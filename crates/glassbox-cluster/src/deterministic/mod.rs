@@ -15,10 +15,12 @@
 //! two-phase commit: a participant that fails executes the same inputs again. Participants exchange votes only about
 //! transactions that may abort.
 
+mod bases;
 mod comparing;
 pub(crate) mod epoch_log;
 mod executing;
 pub(crate) mod executor;
+mod follower;
 pub(crate) mod hot_backup;
 mod input_log;
 mod linking;

@@ -3,13 +3,15 @@
 //! Each participant of a replica set sends to those of its own set. One of another set is *linked* when a participant
 //! of the own set is gone or late: both then send each other what they send within their sets. All replicas of a
 //! partition send the same about an input, so an exchange that arrives twice is ignored. An exchange is kept until the
-//! disks of all replicas of its receiver have the rows as they were after it.
+//! disks of all replicas of its receiver have the rows as they were after it. Of what the disk of one of them has, only
+//! so many bytes are kept: a replica that is away for longer takes the rows of another set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
-use crate::protocol::input::{Exchange, InputId};
+use crate::protocol::entry::Entry;
+use crate::protocol::input::{Exchange, InputId, OrderSettings};
 use crate::scheduler::LogPlace;
 
 /// How long the oldest transaction waits for a participant of its replica set, in microseconds, before it turns to
@@ -37,16 +39,33 @@ pub(super) struct Peers {
     linked: BTreeSet<Address>,
     /// The epoch of each replica's checkpoint.
     checkpoints: BTreeMap<Address, u64>,
-    /// Exchanges that were sent to each partition.
-    sent: BTreeMap<(InputId, u8), Vec<Exchange>>,
+    /// Exchanges that were sent, by partition.
+    sent: Vec<SentExchanges>,
+    /// Others that have more to send, once the inputs up to an epoch are executed.
+    unsent: BTreeMap<Address, u64>,
+    /// The most bytes that are kept for a partition.
+    most_bytes: usize,
+}
+
+/// Exchanges that were sent to a partition.
+#[derive(Debug, Default)]
+struct SentExchanges {
+    kept: BTreeMap<InputId, Vec<Exchange>>,
+    /// Of these.
+    bytes: usize,
+    /// Those up to this epoch that it may need are not kept.
+    forgotten: u64,
 }
 
 impl Peers {
     pub(super) fn new(me: Address, configuration: &Configuration) -> Self {
         let set = if let Address::Replica { replica, .. } = me { replica } else { 0 };
         let replicas = configuration.partitions.iter().map(|it| it.all().collect()).collect();
-        let (linked, checkpoints, sent) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
-        Self { set, replicas, linked, checkpoints, sent }
+        let sent = configuration.partitions.iter().map(|_| SentExchanges::default()).collect();
+        let (linked, checkpoints, unsent) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+        let mut peers = Self { set, replicas, linked, checkpoints, sent, unsent, most_bytes: 0 };
+        peers.set_most_bytes(0);
+        peers
     }
 
     /// Adopts the replicas of another configuration: those that have a new place have to be linked again.
@@ -56,6 +75,7 @@ impl Peers {
             for (replica, _) in known.iter().filter(|(replica, since)| now.get(*replica) != Some(*since)) {
                 self.linked.remove(replica);
                 self.checkpoints.remove(replica);
+                self.unsent.remove(replica);
             }
             *known = now;
         }
@@ -112,25 +132,84 @@ impl Peers {
         self.linked.extract_if(.., |it| it.partition() == Some(partition)).collect()
     }
 
+    /// How many kibibytes are kept for a partition; 0: the default.
+    pub(super) fn set_most_bytes(&mut self, kept_kb: u32) {
+        self.most_bytes = if kept_kb == 0 { OrderSettings::KEPT_BYTES } else { kept_kb as usize * 1024 };
+    }
+
     /// Keeps what is sent to a partition; whether it was not sent before.
     pub(super) fn keep(&mut self, to: u8, exchange: &Exchange) -> bool {
-        let sent = self.sent.entry((exchange.input, to)).or_default();
-        let is_new = !sent.contains(exchange);
-        if is_new {
-            sent.push(exchange.clone());
+        let durable = self.checkpoints_of(to).max().unwrap_or_default();
+        let Some(sent) = self.sent.get_mut(usize::from(to)) else { return false };
+        let of_input = sent.kept.entry(exchange.input).or_default();
+        if of_input.contains(exchange) {
+            return false;
         }
-        is_new
+        of_input.push(exchange.clone());
+        sent.bytes += exchange.bytes();
+        while sent.bytes > self.most_bytes
+            && let Some((&InputId { epoch, .. }, _)) = sent.kept.first_key_value()
+            && epoch <= durable
+        {
+            sent.forget(epoch);
+            sent.forgotten = epoch;
+        }
+        true
     }
 
-    /// All that is kept.
-    pub(super) fn kept(&self) -> impl Iterator<Item = (u8, &Exchange)> {
-        self.sent.iter().flat_map(|((_, to), sent)| sent.iter().map(|it| (*to, it)))
+    /// The checkpoints of a partition's replicas.
+    fn checkpoints_of(&self, partition: u8) -> impl Iterator<Item = u64> + '_ {
+        self.all_of(partition).map(|it| self.checkpoints.get(&it).copied().unwrap_or_default())
     }
 
-    /// The exchanges that are kept for a partition about inputs after an epoch.
-    pub(super) fn kept_after(&self, to: u8, epoch: u64) -> impl Iterator<Item = &Exchange> {
+    /// What a base has of it.
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        let of = |(to, sent): (u8, &SentExchanges)| {
+            let forgotten = (sent.forgotten > 0).then_some(Entry::Purged(to, sent.forgotten));
+            let kept = sent.kept.values().flatten().map(move |it| Entry::Sent(to, Box::new(it.clone())));
+            forgotten.into_iter().chain(kept).collect::<Vec<_>>()
+        };
+        (0..).zip(&self.sent).flat_map(of).collect()
+    }
+
+    /// Adopts an entry of a base.
+    pub(super) fn remember(&mut self, entry: Entry) {
+        match entry {
+            Entry::Sent(to, exchange) => _ = self.keep(to, &exchange),
+            Entry::Purged(to, epoch) => {
+                self.sent.get_mut(usize::from(to)).into_iter().for_each(|sent| sent.forgotten = epoch);
+            }
+            _ => {}
+        }
+    }
+
+    /// Partitions for which something is kept.
+    pub(super) fn kept_for(&self) -> impl Iterator<Item = u8> + '_ {
+        (0..).zip(&self.sent).filter(|(_, sent)| !sent.kept.is_empty()).map(|(to, _)| to)
+    }
+
+    /// Whether everything is kept that was sent to a partition about inputs after an epoch.
+    pub(super) fn keeps_after(&self, to: u8, epoch: u64) -> bool {
+        self.sent.get(usize::from(to)).is_some_and(|sent| epoch >= sent.forgotten)
+    }
+
+    /// The exchanges that are kept for a partition about inputs after an epoch, in order.
+    pub(super) fn kept_after(&self, to: u8, epoch: u64) -> impl Iterator<Item = (InputId, &[Exchange])> {
         let first = InputId { epoch: epoch.saturating_add(1), index: 0 };
-        self.sent.range((first, 0)..).filter(move |((_, at), _)| *at == to).flat_map(|(_, sent)| sent)
+        let sent = self.sent.get(usize::from(to));
+        sent.into_iter().flat_map(move |sent| sent.kept.range(first..)).map(|(input, all)| (*input, &all[..]))
+    }
+
+    /// Another one has sent what it keeps up to an epoch, and has more.
+    pub(super) fn note_sent(&mut self, from: Address, epoch: u64) {
+        if from.partition().is_some() {
+            self.unsent.insert(from, epoch);
+        }
+    }
+
+    /// Those that have more to send, now that all inputs up to this epoch are executed.
+    pub(super) fn take_unsent(&mut self, executed: u64) -> Vec<Address> {
+        self.unsent.extract_if(.., |_, epoch| *epoch <= executed).map(|(other, _)| other).collect()
     }
 
     /// The disk of a replica has the rows as they were after an epoch.
@@ -141,9 +220,53 @@ impl Peers {
     }
 
     fn forget(&mut self, partition: u8) {
-        let of_all = self.all_of(partition).map(|it| self.checkpoints.get(&it).copied().unwrap_or_default());
-        if let Some(epoch) = of_all.min() {
-            self.sent.retain(|(input, at), _| *at != partition || input.epoch > epoch);
+        let of_all = self.checkpoints_of(partition).min();
+        if let (Some(epoch), Some(sent)) = (of_all, self.sent.get_mut(usize::from(partition))) {
+            sent.forget(epoch);
         }
+    }
+}
+
+impl SentExchanges {
+    /// Forgets those up to an epoch.
+    fn forget(&mut self, epoch: u64) {
+        let left = self.kept.split_off(&InputId { epoch: epoch.saturating_add(1), index: 0 });
+        let forgotten = std::mem::replace(&mut self.kept, left);
+        self.bytes -= forgotten.values().flatten().map(Exchange::bytes).sum::<usize>();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::configuration::{SchedulerKind, SchemeKind};
+    use crate::protocol::input::ExchangeContent;
+
+    const fn replica(partition: u8, replica: u8) -> Address {
+        Address::Replica { partition, replica }
+    }
+
+    fn vote(epoch: u64) -> Exchange {
+        Exchange { input: InputId { epoch, index: 0 }, from: 0, content: ExchangeContent::Vote(true) }
+    }
+
+    /// Of two sets, one replica of partition 1 has no checkpoint.
+    #[test]
+    fn what_one_disk_has_is_forgotten_when_it_is_too_much() {
+        let configuration = Configuration::first(2, 2, SchemeKind::Deterministic(SchedulerKind::Vll));
+        let mut peers = Peers::new(replica(0, 0), &configuration);
+        peers.most_bytes = 3 * vote(1).bytes();
+        (1..=6).for_each(|epoch| assert!(peers.keep(1, &vote(epoch))));
+        assert!(peers.keeps_after(1, 0), "no disk of partition 1 has anything");
+        peers.note_checkpoint(replica(1, 1), 5);
+        assert!(peers.keep(1, &vote(7)));
+        assert!(peers.keeps_after(1, 4) && !peers.keeps_after(1, 3));
+        let kept = |peers: &Peers| peers.kept_after(1, 0).map(|(input, _)| input.epoch).collect::<Vec<_>>();
+        assert_eq!(kept(&peers), [5, 6, 7]);
+        let mut again = Peers::new(replica(0, 0), &configuration);
+        peers.entries().into_iter().for_each(|entry| again.remember(entry));
+        assert_eq!((kept(&again), again.keeps_after(1, 3)), (vec![5, 6, 7], false));
+        peers.note_checkpoint(replica(1, 0), 6);
+        assert_eq!(kept(&peers), [6, 7], "all disks have the rest");
     }
 }

@@ -8,12 +8,13 @@
 //! The log is the stream of a journal and of hot backups. It is kept until the disks of all partitions have the rows as
 //! of its epochs: a partition that fails begins with those rows, and asks for the inputs after them.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use glassbox::record::Timestamp;
-use glassbox::research::shard::{Failure, KeyRequest, PartitionSet};
+use glassbox::research::shard::{Failure, PartitionSet};
 
 use super::epoch_log::{EpochLog, SealedEpoch};
+use super::follower::{Again, Follower, bytes_of, found_keys, has_others, is_of};
 use super::hot_backup::HotBackup;
 use super::input_log::{InputLog, LocalLog};
 use super::throttle::Throttle;
@@ -29,8 +30,6 @@ use crate::protocol::outbox::{Action, Outbox};
 const MAX_LATE: u64 = 8;
 /// How long replica sets that differ go on until the others have executed the epoch too, in microseconds.
 pub(super) const MAX_DISPUTE_US: u64 = 5_000_000;
-/// Inputs of a partition that are sent again at once.
-const INPUTS_AT_ONCE: usize = 4_096;
 /// Keys of a call that are in the log; a call with more locks its partitions whole.
 const MAX_KEYS: usize = 16_384;
 /// Bytes of the arguments of a call: with its epoch it is one frame, and one record.
@@ -40,46 +39,6 @@ const MAX_INPUTS: usize = 4_096;
 /// Bytes of arguments and keys after which an epoch takes no further input: it is one record of the journal, and one
 /// frame.
 const INPUT_BYTES: usize = 1 << 20;
-
-/// The sequencer's view of a replica, which executes the log.
-#[derive(Debug)]
-struct Follower {
-    replica: Address,
-    partition: usize,
-    /// The configuration since which it has its place.
-    since: u64,
-    /// The last epoch with inputs for it that it was sent; `None`: it has not said yet what it has.
-    sent: Option<u64>,
-    /// The last epoch that it has executed, as far as is known.
-    executed: u64,
-    /// Epochs of which it has not executed the inputs that are on it alone: the entry of the stream that each waits
-    /// for, and when it was sent. (Others may wait for a partition that is late.)
-    unexecuted: VecDeque<(u64, u64, Option<u64>)>,
-}
-
-impl Follower {
-    /// All replicas of a configuration.
-    fn all(configuration: &Configuration, sent: Option<u64>) -> Vec<Self> {
-        let partitions = configuration.partitions.iter().enumerate();
-        let all = partitions.flat_map(|(partition, it)| {
-            it.all().map(move |(replica, since)| Self {
-                replica,
-                partition,
-                since,
-                sent,
-                executed: 0,
-                unexecuted: VecDeque::new(),
-            })
-        });
-        all.collect()
-    }
-
-    /// How long it has had inputs on it alone that it has not executed, in microseconds.
-    fn lag_us(&self, now_us: u64) -> u64 {
-        let sent = self.unexecuted.iter().find_map(|(.., sent)| *sent);
-        sent.map_or(0, |sent| now_us.saturating_sub(sent))
-    }
-}
 
 /// Orders inputs.
 #[derive(Debug)]
@@ -99,8 +58,9 @@ pub struct Sequencer {
     /// Replicas that were asked for a checkpoint and have not made one; the number of inputs, and the last epoch, when
     /// they were.
     asked: BTreeMap<Address, (u64, u64)>,
-    /// Inputs that it has sealed.
+    /// Inputs that it has sealed, and their bytes.
     sealed: u64,
+    sealed_bytes: u64,
     /// Epochs of partitions whose replica sets differ, while others have not executed them; and since when, in
     /// microseconds.
     pub(super) disputed: BTreeMap<(u64, u8), u64>,
@@ -138,6 +98,7 @@ impl Sequencer {
             keeps: !backups.is_empty(),
             asked: BTreeMap::new(),
             sealed: 0,
+            sealed_bytes: 0,
             disputed: BTreeMap::new(),
             unfit: Vec::new(),
             broken: None,
@@ -315,7 +276,8 @@ impl Sequencer {
     /// When it has to be called again, in microseconds.
     pub(crate) fn next_tick_us(&self) -> Option<u64> {
         let disputed = self.disputed.values().min().map(|since_us| since_us + MAX_DISPUTE_US);
-        self.seal_at_us.into_iter().chain(disputed).min()
+        let again = self.followers.iter().filter_map(|it| it.again.after.map(|_| it.again.at_us)).min();
+        self.seal_at_us.into_iter().chain(disputed).chain(again).min()
     }
 
     /// The time has come to seal the open epoch, or to end a dispute.
@@ -323,6 +285,7 @@ impl Sequencer {
         if self.disputed.values().min().is_some_and(|since_us| now_us >= since_us + MAX_DISPUTE_US) {
             self.compare_disputed(now_us, out);
         }
+        self.send_again(now_us, out);
         if self.seal_at_us.is_none_or(|at_us| at_us > now_us) {
             return;
         }
@@ -375,14 +338,13 @@ impl Sequencer {
         for note in std::mem::take(&mut self.notes) {
             self.log.propose(|| note, out);
         }
-        let sealed = SealedEpoch { epoch, sealed_in: self.configuration, inputs, digests: BTreeMap::new() };
         for follower in &mut self.followers {
             let (Some(before), partition) = (follower.sent, follower.partition) else { continue };
-            let batch = sealed.batch(follower.replica, partition, before);
+            let batch = InputBatch::of(&inputs, partition, (before, epoch, self.configuration));
             if let Some(batch) = batch.or_else(|| self.clock.map(|_| InputBatch::empty(before, epoch))) {
                 follower.sent = Some(epoch);
                 self.log.send_when_decided(follower.replica, Message::Inputs(batch), out);
-                let has_own = sealed.inputs.iter().any(|input| input.participants == PartitionSet::of(partition));
+                let has_own = inputs.iter().any(|input| input.participants == PartitionSet::of(partition));
                 if has_own && self.order.max_lag_us > 0 {
                     follower.unexecuted.push_back((epoch, self.log.proposed(), None));
                 }
@@ -390,8 +352,11 @@ impl Sequencer {
         }
         self.note_sent(now_us);
         if self.keeps {
+            let sealed = SealedEpoch::new(epoch, self.configuration, &inputs);
+            self.sealed_bytes += sealed.bytes() as u64;
             self.epochs.push(sealed);
             self.shorten(out);
+            self.send_again(now_us, out);
         } else {
             self.epochs.last = epoch;
         }
@@ -402,8 +367,7 @@ impl Sequencer {
         let mut bytes = 0;
         let fits = |input: &&Input| {
             let is_first = bytes == 0;
-            bytes += input.call.arguments.bytes().len() + size_of::<Input>();
-            bytes += found_keys(&input.keys) * size_of::<KeyRequest>();
+            bytes += bytes_of(input);
             is_first || bytes <= INPUT_BYTES
         };
         let count = self.open.iter().take(MAX_INPUTS).take_while(fits).count();
@@ -420,9 +384,9 @@ impl Sequencer {
             return;
         }
         let Some(first) = self.epochs.epochs.front() else { return };
-        let participants = first.inputs.iter().fold(PartitionSet::EMPTY, |all, it| all.union(it.participants));
-        let needs =
-            |it: &&Follower| participants.contains(it.partition) && self.epochs.checkpoint(it.replica) < first.epoch;
+        let needs = |it: &&Follower| {
+            first.participants.contains(it.partition) && self.epochs.checkpoint(it.replica) < first.epoch
+        };
         for follower in self.followers.iter().filter(needs) {
             let &mut (sealed, last) = self.asked.entry(follower.replica).or_insert_with(|| {
                 out.send(follower.replica, Message::WriteCheckpoint);
@@ -440,6 +404,20 @@ impl Sequencer {
 
     fn follower(&self, replica: Address) -> Option<usize> {
         self.followers.iter().position(|follower| follower.replica == replica)
+    }
+
+    /// Sends more to those that may have more now.
+    fn send_again(&mut self, now_us: u64, out: &mut Outbox) {
+        for at in 0..self.followers.len() {
+            let Follower { replica, again, .. } = self.followers[at];
+            if let Some(after) = again.after.filter(|_| self.may_have_more(again, now_us)) {
+                self.resume(replica, after, now_us, out);
+            }
+        }
+    }
+
+    fn may_have_more(&self, again: Again, now_us: u64) -> bool {
+        now_us >= again.at_us || self.sealed_bytes >= again.at_bytes
     }
 
     /// A replica asks for the inputs after an epoch.
@@ -462,12 +440,17 @@ impl Sequencer {
             ));
             return;
         }
-        let at_once = self.order.again_at_once as usize;
-        let (mut before, mut left) = (after, if at_once == 0 { INPUTS_AT_ONCE } else { at_once });
-        for sealed in self.epochs.epochs.iter().filter(|it| it.epoch > after) {
+        if !self.may_have_more(self.followers[at].again, now_us) {
+            self.followers[at].again.after = Some(after);
+            return;
+        }
+        self.followers[at].again = Again::default();
+        let (mut before, mut left, mut bytes) = (after, self.order.again_at_once(), 0);
+        for sealed in self.epochs.after(after) {
             let Some(mut batch) = sealed.batch(from, partition, before) else { continue };
             before = sealed.epoch;
             left = left.saturating_sub(batch.inputs.len());
+            bytes += sealed.bytes();
             batch.has_more = left == 0;
             if has_others(&self.followers, from) {
                 // It is compared with the others, not with what it was before.
@@ -477,6 +460,12 @@ impl Sequencer {
             if left == 0 {
                 // It asks for the rest.
                 self.followers[at].sent = None;
+                // It waits if others of its partition have work to do.
+                if self.replicas_of(partition as u8).into_iter().any(|it| it != from && self.has_resumed(it)) {
+                    let (at_us, at_bytes) = (now_us + self.order.catch_up_us(bytes), bytes as u64 / 2);
+                    let at_bytes = self.sealed_bytes + at_bytes;
+                    self.followers[at].again = Again { at_us, at_bytes, after: None };
+                }
                 return;
             }
         }
@@ -488,7 +477,7 @@ impl Sequencer {
         if is_new && has_others(&self.followers, from) {
             // It reports again what it executes again; the rest a predecessor may not have compared.
             self.epochs.forget_digests(from, after);
-            self.compare_all(partition as u8, now_us, out);
+            self.compare_all(from, now_us, out);
         }
     }
 
@@ -539,7 +528,7 @@ impl Sequencer {
     }
 
     /// Whether a replica has said what it has, and goes on from there.
-    pub(super) fn has_resumed(&self, replica: Address) -> bool {
+    pub(crate) fn has_resumed(&self, replica: Address) -> bool {
         self.follower(replica).is_some_and(|at| self.followers[at].sent.is_some())
     }
 
@@ -563,23 +552,5 @@ impl Sequencer {
             self.followers[at].sent = None;
         }
         self.log.send_when_decided(replica, Message::Stop { why: Box::new(why), joins }, out);
-    }
-}
-
-/// Whether a note is about this replica.
-fn is_of(note: &Entry, replica: Address) -> bool {
-    matches!(note, Entry::Digests(_, (of, _), _) | Entry::Checkpointed((of, _), _) if *of == replica)
-}
-
-/// Whether a partition has other replicas than this one.
-fn has_others(followers: &[Follower], replica: Address) -> bool {
-    followers.iter().any(|it| it.replica != replica && it.replica.partition() == replica.partition())
-}
-
-/// The number of keys that were found for an input.
-fn found_keys(keys: &InputKeys) -> usize {
-    match keys {
-        InputKeys::Found(found) => found.iter().map(|(_, keys)| keys.requests().len()).sum(),
-        InputKeys::Declared | InputKeys::All => 0,
     }
 }

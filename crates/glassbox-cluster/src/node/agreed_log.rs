@@ -9,203 +9,18 @@
 //! stream; a sequencer of which a proposal was lost asks again to be the sequencer, and goes on from what is decided.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use glassbox_consensus::{Agreement, Decided, Output};
-use serde::{Deserialize, Serialize};
 
 use crate::deterministic::hot_backup::HotBackup;
+use crate::node::agreed::{Agreed, Effect, Proposal};
 use crate::node::failover::{Decision, Watch};
-use crate::node::recovered::Place;
-use crate::protocol::address::{Address, Group};
+use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{AgreedRecord, Base, Entry};
 use crate::protocol::message::Message;
 use crate::protocol::outbox::{Action, Outbox};
-
-/// An entry of the agreed log.
-#[derive(Debug, Serialize, Deserialize)]
-enum Proposal {
-    /// This member was elected, in this life.
-    Lead(Address, u64),
-    /// The group has these members now.
-    Members(BTreeSet<Address>),
-    /// A replica was restarted; the number tells its lives apart; and whether it has rows.
-    Return(Address, u64, bool),
-    /// A replica cannot go on: it is left out until it returns and takes the rows of another set.
-    Drop(Address),
-    /// Under a scheme without input log: the next configuration, with these places.
-    Decide {
-        next: Box<Configuration>,
-        places: Vec<Place>,
-        /// Whether an operator's command asks for it.
-        is_command: bool,
-    },
-    /// The next entry of the stream of the sequencer that has its role since this configuration.
-    Entry { since: u64, position: u64, entry: Entry },
-}
-
-/// What the decided entries have made.
-#[derive(Debug)]
-struct Agreed {
-    configuration: Configuration,
-    /// The last life of each replica that was given a place, and whether it joins with the rows of another set.
-    lives: BTreeMap<Address, (u64, bool)>,
-    /// The elected member, and its life.
-    elected: (Address, u64),
-    /// Replicas that an operator has left out: they join again when the operator brings them back.
-    left_out: BTreeSet<Address>,
-    /// The input log.
-    log: HotBackup,
-}
-
-/// An [`Agreed`] as it is written.
-#[derive(Serialize, Deserialize)]
-struct AgreedState {
-    configuration: Configuration,
-    lives: BTreeMap<Address, (u64, bool)>,
-    left_out: BTreeSet<Address>,
-    base: Base,
-}
-
-/// What a decision means for the member.
-#[derive(Debug)]
-pub(crate) enum Effect {
-    /// This configuration is in force; it gives these replicas their places again.
-    Configured(Box<Configuration>, Vec<Place>),
-    /// The sequencer's stream is decided up to this position, which the sequencer since this configuration proposed.
-    Held { since: u64, position: u64 },
-}
-
-impl Agreed {
-    fn new(configuration: Configuration) -> Self {
-        let sequencer = configuration.sequencer.as_ref().map_or(Address::Coordinator(0), |it| it.primary);
-        let log = HotBackup::of_sets(sequencer, configuration.sets());
-        let (lives, left_out) = (BTreeMap::new(), BTreeSet::new());
-        Self { configuration, lives, elected: (sequencer, u64::MAX), left_out, log }
-    }
-
-    /// The configuration since which the present sequencer has its role.
-    fn since(&self) -> u64 {
-        self.configuration.sequencer.as_ref().map_or(0, |it| it.since)
-    }
-
-    fn state(&self) -> Arc<[u8]> {
-        let (configuration, lives, left_out) = (self.configuration.clone(), self.lives.clone(), self.left_out.clone());
-        let base = self.log.log.base(self.log.held, self.configuration.scheme);
-        let state = AgreedState { configuration, lives, left_out, base };
-        postcard::to_allocvec(&state).expect("states can be written").into()
-    }
-
-    fn of(state: &[u8], sets: u8) -> Result<Self, String> {
-        let AgreedState { configuration, lives, left_out, base } =
-            postcard::from_bytes(state).map_err(|error| format!("the state of the agreed log: {error}"))?;
-        let primary = configuration.sequencer.as_ref().map(|it| it.primary);
-        let primary = primary.ok_or("the state of the agreed log is of another cluster")?;
-        let log = HotBackup::following(primary, base, sets)?;
-        Ok(Self { configuration, lives, elected: (primary, u64::MAX), left_out, log })
-    }
-
-    fn configured(&self, placed: Vec<Place>) -> Option<Effect> {
-        Some(Effect::Configured(Box::new(self.configuration.clone()), placed))
-    }
-
-    /// Whether a replica has its place in this life.
-    fn has_place(&self, replica: Address, life: u64) -> bool {
-        self.lives.get(&replica).is_some_and(|it| it.0 == life) && self.configuration.since_of(replica).is_some()
-    }
-
-    /// Whether a replica has to take the rows of another set, and may not have done so.
-    fn owes_join(&self, replica: Address) -> bool {
-        self.lives.get(&replica).is_some_and(|(_, joins)| *joins)
-    }
-
-    /// The other replicas of its partition.
-    fn others(&self, replica: Address) -> impl Iterator<Item = Address> {
-        let of_it = replica.group().and_then(|group| self.configuration.group(group));
-        of_it.into_iter().flat_map(|it| it.all()).map(|(other, _)| other).filter(move |other| *other != replica)
-    }
-
-    /// A restarted replica of a replica set has its place again.
-    fn give_place(&mut self, replica: Address, life: u64, has_rows: bool) -> Option<Effect> {
-        // One that has not made a checkpoint since it joined may still have its former rows. If they are the
-        // only ones, they are the best.
-        let is_doubtful = self.configuration.since_of(replica).is_none() || self.owes_join(replica);
-        let joins = !has_rows || is_doubtful && self.others(replica).any(|other| !self.owes_join(other));
-        self.lives.insert(replica, (life, joins));
-        self.configuration = self.configuration.returned(replica);
-        self.log.log.note_returned(replica);
-        if joins {
-            self.log.log.forget_digests(replica, 0);
-        }
-        self.configured(vec![Place { replica, life, joins }])
-    }
-
-    fn apply(&mut self, proposal: Proposal) -> Result<Option<Effect>, String> {
-        match proposal {
-            Proposal::Lead(member, life) if member.group() == Some(Group::Sequencer) => {
-                if self.configuration.since_of(member).is_none() {
-                    // It became a member a moment ago.
-                    self.configuration = self.configuration.with(member)?;
-                }
-                self.configuration = self.configuration.resume(&[member], &[], &[]);
-                self.elected = (member, life);
-                Ok(self.configured(Vec::new()))
-            }
-            Proposal::Members(members) if members != self.configuration.members() => {
-                Ok(self.configuration.agreeing(&members).and_then(|next| {
-                    self.configuration = next;
-                    self.configured(Vec::new())
-                }))
-            }
-            Proposal::Decide { next, places, is_command } => {
-                if next.epoch != self.configuration.epoch + 1 || !next.follows(&self.configuration) {
-                    return Ok(None);
-                }
-                self.lives.extend(places.iter().map(|place| (place.replica, (place.life, false))));
-                if is_command {
-                    let (now, before) = (next.replicas(), self.configuration.replicas());
-                    // A primary that another one succeeds joins that one.
-                    let is_backup = |it: &&Address| self.configuration.backup_since(**it).is_some();
-                    self.left_out.extend(before.difference(&now).filter(is_backup));
-                    self.left_out.retain(|it| !now.contains(it));
-                }
-                self.configuration = *next;
-                Ok(self.configured(places))
-            }
-            Proposal::Return(replica, life, has_rows) if !self.has_place(replica, life) => {
-                Ok(self.give_place(replica, life, has_rows))
-            }
-            // Another one has to have the rows.
-            Proposal::Drop(replica) if !self.others(replica).any(|other| !self.owes_join(other)) => Ok(None),
-            Proposal::Drop(replica) => Ok(self.configuration.dropped(replica).and_then(|next| {
-                self.configuration = next;
-                self.log.log.note_dropped(replica);
-                self.configured(Vec::new())
-            })),
-            Proposal::Entry { since, position, entry } if since == self.since() && position == self.log.held + 1 => {
-                let entry = match entry {
-                    // Of an earlier place of the replica.
-                    Entry::Digests(_, of, _) | Entry::Checkpointed(of, _)
-                        if self.configuration.since_of(of.0) != Some(of.1) =>
-                    {
-                        Entry::NoOp
-                    }
-                    entry => entry,
-                };
-                if let Entry::Checkpointed((replica, _), _) = &entry
-                    && let Some((_, joins)) = self.lives.get_mut(replica)
-                {
-                    *joins = false;
-                }
-                self.log.append(position, entry)?;
-                Ok(Some(Effect::Held { since, position }))
-            }
-            _ => Ok(None),
-        }
-    }
-}
 
 /// See the module.
 pub(crate) struct AgreedLog {
@@ -311,6 +126,11 @@ impl AgreedLog {
     /// The input log as far as it is decided, for a sequencer, whose journal is the agreement.
     pub(crate) fn log(&self) -> HotBackup {
         self.agreed.log.clone().with_journal(self.me)
+    }
+
+    /// About how many bytes of the input log a base has.
+    pub(crate) fn base_bytes(&self) -> u64 {
+        self.agreed.log.log.base_bytes()
     }
 
     /// The last epoch that is decided.
@@ -463,10 +283,16 @@ impl AgreedLog {
             Action::Send(to, Message::Replicate { entry, .. }) if *to == me => !matches!(**entry, Entry::Agreed(_)),
             _ => false,
         };
+        // An epoch, and what is noted with it, are one entry of the log.
+        let (mut first, mut entries) = (0, Vec::new());
         for action in out.actions.extract_if(.., is_entry) {
             if let Action::Send(_, Message::Replicate { sequence, entry }) = action {
-                self.propose(&Proposal::Entry { since, position: sequence, entry: *entry });
+                first = if entries.is_empty() { sequence } else { first };
+                entries.push(*entry);
             }
+        }
+        if !entries.is_empty() {
+            self.propose(&Proposal::Entries { since, first, entries });
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::deterministic::sequencer::Sequencer;
-use crate::node::agreed_log::Effect;
+use crate::node::agreed::Effect;
 use crate::node::member::{Member, answer};
 use crate::node::recovered::{Place, Returned};
 use crate::node::role::Role;

@@ -85,8 +85,8 @@ impl JournalReplay {
                     Ok(())
                 }
                 (RecoveredState::Agreed(..), entry) => Err(format!("the agreement's base has {entry:?}")),
-                (RecoveredState::Executor(_, _, sent), Entry::Sent(to, exchange)) => {
-                    sent.push((to, *exchange));
+                (RecoveredState::Executor(_, _, sent), entry @ (Entry::Sent(..) | Entry::Purged(..))) => {
+                    sent.push(entry);
                     Ok(())
                 }
                 (RecoveredState::Executor(..), entry) => Err(format!("an executor's base has {entry:?}")),
@@ -226,6 +226,16 @@ impl Member {
             Role::Sequencer(sequencer) => sequencer.renew_base(out),
             Role::HotBackup(backup) => backup.base(self.configuration.scheme, out),
             _ => {}
+        }
+    }
+
+    /// About how many bytes of the input log a base has.
+    pub fn base_bytes(&self) -> u64 {
+        match (&self.role, &self.agreed) {
+            (_, Some(agreed)) => agreed.base_bytes(),
+            (Role::Sequencer(sequencer), _) => sequencer.epochs.base_bytes(),
+            (Role::HotBackup(backup), _) => backup.log.base_bytes(),
+            _ => 0,
         }
     }
 

@@ -21,7 +21,7 @@ use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
 use crate::protocol::address::{Address, COORDINATOR};
 use crate::protocol::configuration::{Configuration, SchemeKind};
-use crate::protocol::entry::{Base, Entry};
+use crate::protocol::entry::Base;
 use crate::protocol::input::OrderSettings;
 use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet, Presence};
 use crate::protocol::outbox::{Action, Outbox};
@@ -340,7 +340,7 @@ impl Member {
             (Role::Coordinator(_), Message::AskTurn { .. } | Message::Turn(_)) if is_old => {}
             (Role::Primary(partition), message) => partition.handle(from, message, out),
             // It takes the rows of another replica set.
-            (Role::Executor(executor), Message::Stop { why, joins: true }) => {
+            (Role::Executor(executor), Message::Stop { why, joins: true }) if executor.obeys(from) => {
                 let why = executor.reason(&why);
                 let line = format!("{}: {why}; it stops, and takes the rows of another replica set", self.me);
                 out.actions.push(Action::Report(line));
@@ -364,6 +364,17 @@ impl Member {
             (Role::Coordinator(it), Message::AskTurn { number }) => it.asked_for_turn(from, number, out),
             (Role::Coordinator(it), Message::Turn(turn)) => it.take_turn(*turn, out),
             (Role::Coordinator(it), Message::Result(result)) => answer(it.on_result(*result, now_us, out), out),
+            (Role::Joining { .. } | Role::Returned(_) | Role::Unfit(_), Message::Join { since })
+                if scheme.is_deterministic() =>
+            {
+                out.send(from, Message::NoRows { since });
+            }
+            (
+                Role::Joining { primary, since, pieces, next_source: Some(next), .. },
+                Message::NoRows { since: asked },
+            ) if (from, asked) == (*primary, *since) => {
+                *next = next.soon(*pieces, now_us);
+            }
             (Role::Joining { .. }, message) => self.take_state(from, message, out),
             _ => {}
         }
@@ -381,6 +392,7 @@ impl Member {
                 if sent == *since =>
             {
                 *pieces += 1;
+                out.send(from, Message::Arrived { since: sent, pieces: *pieces });
                 if let Err(why) = shard.load_stored(table, &rows) {
                     self.role = Role::Unfit(why);
                 }
@@ -389,6 +401,7 @@ impl Member {
                 if sent == *since =>
             {
                 *pieces += 1;
+                out.send(from, Message::Arrived { since: sent, pieces: *pieces });
                 remembered.extend(entries);
             }
             (Role::Joining { since, .. }, Message::State { since: sent, pieces, base }) if sent == *since => {
@@ -410,11 +423,7 @@ impl Member {
             Role::Joining { shard: Some(shard), remembered, pieces, .. }
                 if pieces == sent && base.scheme.is_deterministic() =>
             {
-                let sent = remembered.into_iter().filter_map(|entry| match entry {
-                    Entry::Sent(to, exchange) => Some((to, *exchange)),
-                    _ => None,
-                });
-                let state = RecoveredState::Executor(shard, base.held, sent.collect());
+                let state = RecoveredState::Executor(shard, base.held, remembered);
                 let recovered = RecoveredReplica { configuration: self.configuration.clone(), since: 0, state };
                 Self::recovered_role(self.me, &self.configuration, recovered, out)
             }
@@ -457,6 +466,19 @@ impl Member {
         }
     }
 
+    /// A member connected. Messages for it may have been dropped while it was not.
+    pub(crate) fn on_connected(&mut self, peer: Address, out: &mut Outbox) {
+        match (&self.role, peer) {
+            (Role::Sequencer(sequencer), Address::Replica { .. }) if sequencer.has_resumed(peer) => {
+                out.send(peer, Message::ResumeAfter(sequencer.epochs.last()));
+            }
+            (Role::Executor(_), Address::Replica { partition, .. }) if self.me.partition() != Some(partition) => {
+                out.send(peer, Message::SentUpTo(0));
+            }
+            _ => {}
+        }
+    }
+
     /// The connection of a replica broke.
     pub fn on_replica_disconnected(&mut self, replica: Address, now_us: u64) {
         let watch = self.agreed.as_mut().and_then(|agreed| agreed.watch());
@@ -480,7 +502,7 @@ impl Member {
     pub(crate) fn set_order(&mut self) {
         match &mut self.role {
             Role::Sequencer(sequencer) => sequencer.set_order(self.order),
-            Role::Executor(executor) => executor.set_late_us(self.order.late_us),
+            Role::Executor(executor) => executor.set_order(self.order),
             _ => {}
         }
     }

@@ -1,5 +1,6 @@
 //! A member of a cluster as one state machine: the role that the configuration gives it, and the guard of its messages.
 
+mod agreed;
 pub(crate) mod agreed_log;
 mod configure;
 pub(crate) mod failover;

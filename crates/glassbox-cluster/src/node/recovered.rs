@@ -7,8 +7,7 @@ use crate::deterministic::hot_backup::HotBackup;
 use crate::participant::backup::Backup;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
-use crate::protocol::entry::AgreedRecord;
-use crate::protocol::input::Exchange;
+use crate::protocol::entry::{AgreedRecord, Entry};
 use crate::protocol::message::Message;
 use crate::protocol::outbox::Outbox;
 
@@ -16,8 +15,8 @@ use crate::protocol::outbox::Outbox;
 #[derive(Debug)]
 pub(crate) enum RecoveredState {
     Backup(Box<Backup>),
-    /// The rows of an executor, the epoch after which they were so, and what it had sent to which partition.
-    Executor(Box<Shard>, u64, Vec<(u8, Exchange)>),
+    /// The rows of an executor, the epoch after which they were so, and what it had sent.
+    Executor(Box<Shard>, u64, Vec<Entry>),
     /// The log of a sequencer or hot backup.
     Sequencer(Box<HotBackup>),
     /// The records of a member of the group that agrees on the log, and the number of the last one.

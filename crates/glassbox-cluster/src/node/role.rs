@@ -71,6 +71,16 @@ pub struct NextSource {
     pub(crate) pieces: u64,
 }
 
+impl NextSource {
+    /// How long it waits, in microseconds, before it asks another one than one that has no rows.
+    const PAUSE_US: u64 = 10_000;
+
+    /// The other one has no rows.
+    pub(crate) fn soon(self, pieces: u64, now_us: u64) -> Self {
+        Self { at_us: now_us + Self::PAUSE_US, patience_us: self.patience_us / 2, pieces }
+    }
+}
+
 impl Role {
     /// The role of a member of a group that has no rows or log.
     pub(crate) fn joining(me: Address, configuration: &Configuration, make: &MakeShard, out: &mut Outbox) -> Self {
@@ -138,8 +148,8 @@ impl Role {
         }
     }
 
-    /// How long a joining replica waits for the first rows, in microseconds. Each other one that it asks has twice as
-    /// long: all rows are copied before the first ones are sent.
+    /// How long a joining replica waits for the next rows, in microseconds. Each other one that it asks has twice as
+    /// long: it may be writing a base, or copying its rows for another one.
     pub(crate) const FIRST_PATIENCE_US: u64 = 2_000_000;
 
     /// The epoch since which the member has this role.

@@ -54,7 +54,8 @@ pub enum Entry {
     /// A replica that has its place since this configuration needs no inputs up to this epoch any more; only a
     /// sequencer's stream has them.
     Checkpointed((Address, u64), u64),
-    /// Inputs of this partition up to this epoch are not in the log any more; only the base of a log has them.
+    /// Inputs of this partition up to this epoch are not in the log any more, or what was sent to it about them is not
+    /// kept; only the bases of a log and of an executor have them.
     Purged(u8, u64),
     /// A record of the agreement on the log; only the journal of a member that takes part in it has them.
     Agreed(AgreedRecord),
@@ -66,7 +67,7 @@ pub enum AgreedRecord {
     /// The configuration with which the cluster began.
     First(Box<Configuration>),
     /// A record of the agreement.
-    Raft(Vec<u8>),
+    Raft(#[serde(with = "serde_bytes")] Vec<u8>),
 }
 
 /// A run as a backup repeats it.
@@ -83,7 +84,7 @@ pub struct Part {
 }
 
 /// The version of the record format, which a journal states.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 /// A record of a replica's journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

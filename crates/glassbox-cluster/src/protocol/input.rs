@@ -53,12 +53,20 @@ pub struct OrderSettings {
     /// Otherwise one orders them all, and the others are its hot backups. An epoch takes 10,000 us if `epoch_us` is 0,
     /// and has at most 4,096 inputs or one MiB of a sequencer; more of them wait for the next one.
     pub by_clocks: bool,
-    /// About how many inputs a partition that was restarted is sent before it asks for more; 0, the default: 4,096.
+    /// About how many inputs a partition that was restarted is sent before it asks for more; 0, the default: 64.
     pub again_at_once: u32,
     /// Inputs in the log after which the replica whose checkpoint is the oldest is asked for another one; 0, the
     /// default: 524,288. After eight times as many, a replica that has made none is left out if there is another: it
     /// takes that one's rows when it is back.
     pub logged: u32,
+    /// How fast a replica that lacks rows or inputs is sent them while others of its partition work, in megabytes a
+    /// second of each sender; 0, the default: 8. Inputs are sent at least twice as fast as they are added to the log.
+    #[serde(default)]
+    pub catch_up_mb_s: u32,
+    /// In replica sets: how many kibibytes of what a replica sent to another partition it keeps for replicas of that
+    /// one that are away; 0, the default: 65,536. One that needs more takes the rows of another set.
+    #[serde(default)]
+    pub kept_kb: u32,
     /// How long a transaction waits for a participant of its replica set, in microseconds, before it turns to another
     /// set; 0, the default: 20,000.
     pub late_us: u32,
@@ -76,8 +84,29 @@ impl OrderSettings {
 
     /// One sequencer, which seals an epoch as soon as the log has the one before, and refuses no call.
     pub const fn new() -> Self {
-        let (epoch_us, max_lag_us, by_clocks, again_at_once) = (0, 0, false, 0);
-        Self { epoch_us, max_lag_us, by_clocks, again_at_once, logged: 0, late_us: 0, agreement: None, members: 0 }
+        Self {
+            epoch_us: 0,
+            max_lag_us: 0,
+            by_clocks: false,
+            again_at_once: 0,
+            logged: 0,
+            catch_up_mb_s: 0,
+            kept_kb: 0,
+            late_us: 0,
+            agreement: None,
+            members: 0,
+        }
+    }
+
+    /// How many inputs a partition is sent again at once.
+    pub(crate) const fn again_at_once(&self) -> usize {
+        if self.again_at_once == 0 { 64 } else { self.again_at_once as usize }
+    }
+
+    /// How long the next bytes wait for a replica that was sent this many, in microseconds.
+    pub(crate) fn catch_up_us(&self, bytes: usize) -> u64 {
+        let mb_s = if self.catch_up_mb_s == 0 { Self::CATCH_UP_MB_S } else { self.catch_up_mb_s };
+        bytes as u64 / u64::from(mb_s)
     }
 
     /// A cluster's initial configuration with this number of coordinators, or of sequencers or members that order so.
@@ -90,6 +119,10 @@ impl OrderSettings {
         }
     }
 
+    /// Megabytes of rows and inputs that a replica is sent in a second.
+    const CATCH_UP_MB_S: u32 = 8;
+    /// Bytes that a replica keeps of what it sent to another partition.
+    pub(crate) const KEPT_BYTES: usize = 64 << 20;
     /// The duration of the paper's epochs, in microseconds.
     pub(crate) const EPOCH_US: u32 = 10_000;
 }
@@ -124,6 +157,15 @@ pub struct InputBatch {
 }
 
 impl InputBatch {
+    /// The inputs of an epoch in which a partition participates; `None`: there are none. `numbers`: the epoch before,
+    /// the epoch, and when it was sealed.
+    pub(crate) fn of(inputs: &[Input], partition: usize, numbers: (u64, u64, u64)) -> Option<Box<Self>> {
+        let of_it = inputs.iter().filter(|input| input.participants.contains(partition));
+        let (inputs, (before, epoch, sealed_in)) = (of_it.cloned().collect::<Vec<_>>(), numbers);
+        let (has_more, digests) = (false, Digests::new());
+        (!inputs.is_empty()).then(|| Box::new(Self { before, epoch, sealed_in, has_more, inputs, digests }))
+    }
+
     /// Says that there are no inputs up to an epoch.
     pub(crate) fn empty(before: u64, epoch: u64) -> Box<Self> {
         let (inputs, digests) = (Vec::new(), Digests::new());

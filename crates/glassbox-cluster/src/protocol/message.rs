@@ -62,7 +62,7 @@ pub enum Message {
     /// To all parties: the configuration from now on.
     Configure(Box<Configuration>),
     /// Between members of the sequencer's group: the agreement on the log.
-    Agreement(Vec<u8>),
+    Agreement(#[serde(with = "serde_bytes")] Vec<u8>),
     /// Restarted replica to the sequencer's group, which agrees on configurations: give me a place.
     Returned {
         /// Tells its lives apart.
@@ -95,6 +95,7 @@ pub enum Message {
         /// The table's number in the catalog.
         table: u16,
         /// Rows in their stored form, one after the other.
+        #[serde(with = "serde_bytes")]
         rows: Vec<u8>,
     },
     /// Primary to joining backup: some of the state besides the rows.
@@ -112,6 +113,18 @@ pub enum Message {
         pieces: u64,
         /// The state besides the rows, without the entries.
         base: Box<Base>,
+    },
+    /// Joining replica to the sender of the rows: so many messages with rows and entries have arrived.
+    Arrived {
+        /// The epoch or number of the request to join.
+        since: u64,
+        /// How many.
+        pieces: u64,
+    },
+    /// Replica to joining one: I have no rows either.
+    NoRows {
+        /// The number of the request to join.
+        since: u64,
     },
     /// Coordinator to primary: how many of my decisions have you received?
     QueryAcks,
@@ -150,7 +163,10 @@ pub enum Message {
     /// Partition to sequencer or to another partition: my disk has the rows as they were after this epoch. I need
     /// nothing up to there any more.
     Checkpointed(u64),
-    /// Sequencer to replica: execute nothing any more.
+    /// Participant to participant: you have what I keep for you about inputs up to this epoch. Ask for the rest once
+    /// you have executed them.
+    SentUpTo(u64),
+    /// Sequencer, or participant, to replica: execute nothing any more.
     Stop {
         /// Why.
         why: Box<StopReason>,
@@ -208,6 +224,11 @@ pub enum StopReason {
         /// The epoch that it has executed.
         after: u64,
     },
+    /// Another partition does not have everything any more that it sent to this one about inputs after this epoch.
+    Forgotten {
+        /// The epoch that it has executed.
+        after: u64,
+    },
     /// It has executed what the log does not have.
     Ahead {
         /// The epoch that it has executed.
@@ -229,6 +250,41 @@ pub enum StopReason {
         /// The first input that differs.
         input: Input,
     },
+}
+
+impl StopReason {
+    /// What an operator is told at a replica of this partition. `name`: of the procedure that is called.
+    pub(crate) fn text<'a>(&self, partition: usize, name: impl Fn(&Call) -> &'a str) -> String {
+        let what = |epoch: &u64, input: &Input| {
+            let (name, version, index) = (name(&input.call), input.version, input.index);
+            format!("procedure `{name}`, version {version}, in epoch {epoch}, input {index}")
+        };
+        match self {
+            Self::Behind { after } => format!(
+                "the input log does not have what follows epoch {after} of partition {partition} any more: this \
+                 replica's directory is lost or too old"
+            ),
+            Self::Forgotten { after } => format!(
+                "partition {partition} has executed epoch {after}, and another partition does not keep any more what \
+                 it sent to it after that: this replica was away for too long"
+            ),
+            Self::Ahead { after, last } => format!(
+                "partition {partition} has executed epoch {after}, and the input log ends at epoch {last}: this \
+                 replica's directory is of another cluster, or the log's directories are older copies"
+            ),
+            Self::Differs { epoch, input } => format!(
+                "partition {partition} has changed other rows than the majority of the replica sets: {}; the procedure \
+                 depends on more than its arguments and the rows, or memory or disk is damaged",
+                what(epoch, input)
+            ),
+            Self::Undecided { epoch, input } => format!(
+                "partition {partition}: the replica sets have changed different rows, and no majority says which are \
+                 right: {}; compare the programs and the machines, then start again with the directories of the right \
+                 set",
+                what(epoch, input)
+            ),
+        }
+    }
 }
 
 /// A transaction as others wait for it: by age, the oldest first.

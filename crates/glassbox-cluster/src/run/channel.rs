@@ -34,11 +34,13 @@ pub(super) struct Channel {
     sent: u64,
     /// Frames before this one were sent to the process that is or was connected.
     sent_since: u64,
-    /// Sent frames that are not written or, if the channel resumes, not acknowledged.
+    /// Sent frames that are not written or, if the channel resumes, not acknowledged; before them, others.
     output: Vec<u8>,
+    /// Where they begin.
+    start: usize,
     /// Sizes of the frames in `output`, if the channel resumes.
     sizes: VecDeque<usize>,
-    /// Bytes of `output` that were written.
+    /// Bytes of `output` that were written, those before `start` included.
     written: usize,
     /// An upper bound of the bytes of rows for a joining backup in `output`, which do not count as unread.
     rows: usize,
@@ -61,6 +63,7 @@ impl Channel {
             sent: 1,
             sent_since: 1,
             output: Vec::new(),
+            start: 0,
             sizes: VecDeque::new(),
             written: 0,
             rows: 0,
@@ -136,7 +139,7 @@ impl Channel {
     /// Ends the channel: the other side, or a frame for it, is invalid.
     pub(super) fn lose(&mut self, why: &str) {
         self.lost.get_or_insert_with(|| why.to_owned());
-        (self.output, self.sizes, self.written) = (Vec::new(), VecDeque::new(), 0);
+        (self.output, self.sizes, self.start, self.written) = (Vec::new(), VecDeque::new(), 0, 0);
     }
 
     /// Bytes that the stream has not accepted yet.
@@ -155,10 +158,19 @@ impl Channel {
             self.rows = 0;
         }
         if !self.resumes {
-            self.output.drain(..self.written);
-            self.written = 0;
+            self.discard(self.written);
         }
         Ok(())
+    }
+
+    /// Discards the output up to a place. What follows is moved only when it is as much.
+    fn discard(&mut self, upto: usize) {
+        self.start = upto;
+        self.written = self.written.max(upto);
+        if 2 * self.start >= self.output.len() {
+            self.output.drain(..self.start);
+            (self.start, self.written) = (0, self.written - self.start);
+        }
     }
 
     /// The other side acknowledges this number of frames.
@@ -171,16 +183,15 @@ impl Channel {
             return Err(format!("it acknowledges {frames} frames, and {} were sent", self.sent));
         }
         // Acknowledgements that are re-sent may be older.
-        let bytes = self.sizes.drain(..frames.saturating_sub(first) as usize).sum();
-        self.output.drain(..bytes);
-        self.written = self.written.saturating_sub(bytes);
+        let bytes: usize = self.sizes.drain(..frames.saturating_sub(first) as usize).sum();
+        self.discard(self.start + bytes);
         Ok(())
     }
 
     /// The connection broke.
     pub(super) fn on_broken(&mut self) {
         self.sent_since = self.sent;
-        (self.written, self.untold) = (0, 0);
+        (self.written, self.untold) = (self.start, 0);
     }
 
     /// Continues on a connection to a process that has received this number of frames. Whether it is another process
@@ -213,8 +224,8 @@ impl Channel {
 
     /// Drops the frames for the predecessor of the other process.
     fn restart(&mut self, who: &Identity) -> Result<(), BadFrame> {
-        let Self { output, sizes, sent, sent_since, .. } = std::mem::replace(self, Self::fresh(self.peer, true));
-        let (mut rest, first) = (&output[..], sent - sizes.len() as u64);
+        let Self { output, start, sizes, sent, sent_since, .. } = std::mem::replace(self, Self::fresh(self.peer, true));
+        let (mut rest, first) = (&output[start..], sent - sizes.len() as u64);
         for (number, size) in (first..).zip(sizes) {
             let (frame, others) = rest.split_at(size);
             if let (true, Some(frame)) = (number >= sent_since, decode(frame, &who.frame(number, MAX_PAYLOAD_BYTES))?) {

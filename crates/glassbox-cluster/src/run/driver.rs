@@ -90,7 +90,10 @@ fn hand(node: &mut Node, event: LinkEvent, link: &mut impl Link, out: &mut Outbo
             link.reply(from, answer);
         }
         // A new peer may not know the configuration. An equal one has no effect.
-        LinkEvent::Connected(peer) => tell(node, peer, link),
+        LinkEvent::Connected(peer) => {
+            tell(node, peer, link);
+            node.on_connected(peer, out);
+        }
         LinkEvent::Disconnected(peer, _) | LinkEvent::Interrupted(peer) => node.on_disconnected(peer, out),
         LinkEvent::Answer(..) => {}
     }
@@ -122,6 +125,7 @@ fn send(node: &mut Node, out: &mut Outbox, link: &mut impl Link, began: Option<I
         let mut actions = std::mem::take(&mut out.actions);
         for action in actions.drain(..) {
             match node.keep(action) {
+                Some(Action::Send(to, message)) if node.may_drop(&message) && !link.is_connected(to) => {}
                 Some(Action::Send(to, message)) => {
                     sent += 1;
                     link.send(to, Packet { epoch, message });

@@ -19,6 +19,8 @@ use crate::protocol::entry::{Base, Entry, FORMAT, Record};
 
 /// The minimum of record bytes after which the journal begins another base; a larger base raises it to its own size.
 const BASE_AFTER_BYTES: u64 = 256 << 20;
+/// Bytes of the input log that a base may always have.
+const BASE_AT_ONCE_BYTES: u64 = 32 << 20;
 /// The pause before a base that failed is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 
@@ -39,6 +41,8 @@ pub struct JournalWriter {
     based: Option<bool>,
     /// Bytes of the records of the last base.
     base_records: u64,
+    /// Bytes of entries in this life.
+    written: u64,
     failed: Option<String>,
 }
 
@@ -84,6 +88,7 @@ impl JournalWriter {
             base_at: Instant::now(),
             based: None,
             base_records: 0,
+            written: 0,
             failed: None,
         })
     }
@@ -116,8 +121,15 @@ impl JournalWriter {
 
     /// Appends the next entry of the stream.
     pub(super) fn entry(&mut self, sequence: u64, entry: Entry) {
+        let before = self.journal.since_base();
         let lsn = self.write(&Record::Entry { sequence, entry });
+        self.written += self.journal.since_base().saturating_sub(before);
         self.unforced.extend(lsn.map(|lsn| (lsn, sequence)));
+    }
+
+    /// Bytes of entries since it was opened.
+    pub(super) fn written(&self) -> u64 {
+        self.written
     }
 
     /// Discards the journal's contents.
@@ -208,15 +220,17 @@ impl JournalWriter {
         }
     }
 
-    /// Whether another base is due.
-    pub(super) fn is_base_due(&self) -> bool {
+    /// Whether another base is due. `log_bytes`: what it has of the input log, which is written at once. While this is
+    /// most of the records, a base frees nothing.
+    pub(super) fn is_base_due(&self, log_bytes: u64) -> bool {
         if !self.may_begin_base() {
             return false;
         }
         // Copying a base costs no more than the records that were written since the last one.
         let base_bytes = self.journal.base_bytes();
         let written = self.journal.since_base().saturating_sub(self.base_records);
-        base_bytes.is_none_or(|bytes| written > BASE_AFTER_BYTES.max(bytes))
+        let is_worth_it = log_bytes <= BASE_AT_ONCE_BYTES || log_bytes <= written / 4;
+        base_bytes.is_none_or(|bytes| is_worth_it && written > BASE_AFTER_BYTES.max(bytes))
     }
 
     /// Requests a force of everything appended, and journals a new configuration before.

@@ -68,6 +68,11 @@ pub trait Link {
     /// The connected parties.
     fn connected(&self) -> Vec<Address>;
 
+    /// Whether a party is connected.
+    fn is_connected(&self, party: Address) -> bool {
+        self.connected().contains(&party)
+    }
+
     /// Sends the output so far.
     fn flush(&mut self);
 

@@ -222,6 +222,19 @@ impl Node {
         }
     }
 
+    /// Whether a message need not wait for a member that is not connected: when it is, it learns that it lacks
+    /// something.
+    pub(super) fn may_drop(&self, message: &Message) -> bool {
+        self.journal.is_some() && matches!(message, Message::Inputs(_) | Message::Exchange(_))
+    }
+
+    /// A party connected.
+    pub(super) fn on_connected(&mut self, peer: Address, out: &mut Outbox) {
+        if let Some(member) = self.member.as_mut().filter(|_| self.journal.is_some()) {
+            member.on_connected(peer, out);
+        }
+    }
+
     /// A party disconnected. The operator, or the group that agrees, decides about failed members.
     pub(super) fn on_disconnected(&mut self, peer: Address, out: &mut Outbox) {
         match (peer, &mut self.member) {
@@ -312,7 +325,10 @@ impl Node {
                 rows.map_or(Answer::Nothing, |(replicated, rows, next)| Answer::Rows { replicated, rows, next })
             }
             Question::Standing => Answer::Standing(self.standing()),
-            Question::Progress => Answer::Progress(self.member.as_ref().and_then(Member::progress)),
+            Question::Progress => {
+                let written = self.journal.as_ref().map_or(0, JournalWriter::written);
+                Answer::Progress(self.member.as_ref().and_then(Member::progress), written)
+            }
             Question::Counts => Answer::Counts(Box::new(self.counts())),
             Question::ChangeGroup(change) => {
                 let changed = match &mut self.member {
@@ -440,7 +456,7 @@ impl Node {
     pub(super) fn force(&mut self, out: &mut Outbox) {
         let (Some(journal), Some(member)) = (&mut self.journal, &mut self.member) else { return };
         journal.force(member.configuration());
-        if journal.is_base_due() || journal.may_begin_base() && member.is_base_due(INPUTS_OF_BASE) {
+        if journal.is_base_due(member.base_bytes()) || journal.may_begin_base() && member.is_base_due(INPUTS_OF_BASE) {
             member.renew_base(out);
         }
         // It may be the only replica with the rows.

@@ -148,10 +148,20 @@ impl<L: Link> Operator<L> {
     /// Under a deterministic scheme, the last epoch of the input log that each partition has executed, and that each
     /// log has, of the processes that answer.
     pub fn progress(&mut self) -> BTreeMap<Address, u64> {
+        self.asked_for_progress().into_iter().filter_map(|(who, (epoch, _))| Some((who, epoch?))).collect()
+    }
+
+    /// How many bytes of records, without those of bases, each process that answers has written into its journal since
+    /// it was started.
+    pub fn written(&mut self) -> BTreeMap<Address, u64> {
+        self.asked_for_progress().into_iter().map(|(who, (_, bytes))| (who, bytes)).collect()
+    }
+
+    fn asked_for_progress(&mut self) -> BTreeMap<Address, (Option<u64>, u64)> {
         let questions = self.machines.iter().map(|&it| (it, Question::Progress)).collect::<Vec<_>>();
         let answers = ask_all(&mut self.link, questions, Instant::now() + ANSWERS_WITHIN);
         let progress = answers.into_iter().filter_map(|(who, answer)| match answer {
-            Ok(Answer::Progress(epoch)) => Some((who, epoch?)),
+            Ok(Answer::Progress(epoch, bytes)) => Some((who, (epoch, bytes))),
             _ => None,
         });
         progress.collect()

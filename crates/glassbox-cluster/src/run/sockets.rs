@@ -287,6 +287,10 @@ impl Link for Sockets {
         self.peers.keys().copied().collect()
     }
 
+    fn is_connected(&self, party: Address) -> bool {
+        self.peers.contains_key(&party)
+    }
+
     fn flush(&mut self) {
         for at in (0..self.connections.len()).rev() {
             if let Err(why) = self.connections[at].write() {

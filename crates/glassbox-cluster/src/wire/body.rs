@@ -153,6 +153,6 @@ pub enum Answer {
     /// The counters.
     Counts(Box<Counts>),
     /// The last epoch of the input log that a partition has executed, or that a sequencer's log has; `None`: it has no
-    /// part in a log.
-    Progress(Option<u64>),
+    /// part in a log. And how many bytes it has written into its journal, bases not counted.
+    Progress(Option<u64>, u64),
 }

@@ -16,7 +16,7 @@ use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
-use crate::protocol::message::{Message, Outcome, Packet, Recovered, Turn, Wait, Waiter, WaiterId};
+use crate::protocol::message::{Message, Outcome, Packet, Recovered, StopReason, Turn, Wait, Waiter, WaiterId};
 
 const OF: Expected = Expected { cluster: 1, catalog: 2, sequence: 0, payload_bytes_max: MAX_PAYLOAD_BYTES };
 
@@ -95,7 +95,7 @@ fn waits() -> Wait {
 }
 
 /// The messages of deterministic schemes, and of two-phase locking.
-fn deterministic(call: &Call) -> [Message; 12] {
+fn deterministic(call: &Call) -> [Message; 16] {
     let key = |number| WatchedKey::Short(number);
     let request = KeyRequest { space: 300, low: key(1), high: key(u128::MAX), touch: Touch::Write };
     let long = KeyRequest { low: WatchedKey::of(&[7; 20]), high: WatchedKey::End, ..request.clone() };
@@ -124,6 +124,10 @@ fn deterministic(call: &Call) -> [Message; 12] {
     [
         Message::Inputs(Box::new(batch)),
         Message::ResumeAfter(300),
+        Message::SentUpTo(300),
+        Message::Arrived { since: 300, pieces: 1 },
+        Message::NoRows { since: 300 },
+        Message::Stop { why: Box::new(StopReason::Forgotten { after: 300 }), joins: true },
         Message::WriteCheckpoint,
         Message::Executed(300, vec![(1, 300)]),
         Message::ExecutedOwn(300),

@@ -26,7 +26,6 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         | Message::Present(_) => reports,
         Message::Inputs(_)
         | Message::WriteCheckpoint
-        | Message::Stop { .. }
         | Message::Recover(_)
         | Message::SessionForgotten(_)
         | Message::Placed { .. }
@@ -51,14 +50,19 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         // Members pass on the configuration of the operator to each other and to clients.
         Message::Configure(_) => !matches!(from, Address::Client(_)),
         Message::Rows { .. } => is_replica && peers(from, to),
-        Message::Join { .. } | Message::Remember { .. } | Message::State { .. } => peers(from, to),
+        Message::Join { .. }
+        | Message::Remember { .. }
+        | Message::State { .. }
+        | Message::Arrived { .. }
+        | Message::NoRows { .. } => peers(from, to),
         Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && is_same(txn.coordinator, to),
         Message::AskTurn { .. } | Message::Turn(_) | Message::Agreement(_) => {
             matches!((from, to), (Address::Coordinator(_), Address::Coordinator(_)))
         }
         Message::Deadlock(txn) => matches!(from, Address::Coordinator(_)) && txn.coordinator == to,
         Message::ResumeAfter(_) => from.is_member() && to.is_member(),
-        Message::Unlink => is_replica && matches!(from, Address::Replica { .. }),
+        Message::Stop { .. } => is_replica && from.is_member(),
+        Message::Unlink | Message::SentUpTo(_) => is_replica && matches!(from, Address::Replica { .. }),
         Message::Checkpointed(_) => matches!(from, Address::Replica { .. }) && to.is_member(),
         // Under a deterministic scheme the participants of a transaction communicate; the receiver knows whether that
         // is so.
@@ -114,6 +118,9 @@ fn name(message: &Message) -> &'static str {
         Message::Join { .. } => "a request to join",
         Message::Rows { .. } => "rows",
         Message::State { .. } => "the end of its rows",
+        Message::Arrived { .. } => "a report of rows that have arrived",
+        Message::NoRows { .. } => "a report that it has no rows",
+        Message::SentUpTo(_) => "the end of a part of its rows and votes",
         Message::Remember { .. } => "the state besides its rows",
         Message::Recover(_) => "a request for undecided transactions",
         Message::Recovered(_) => "a report about transactions",
