@@ -233,7 +233,7 @@ impl RaftNetworkV2<Types> for Peer {
         option: RPCOption,
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
         let (last, members) = (state.meta.last_log_id, state.meta.last_membership);
-        let within = option.hard_ttl().max(self.patience);
+        let within = option.hard_ttl().max(10 * self.patience);
         let mut offset = 0;
         for piece in state.snapshot.chunks(PIECE_BYTES) {
             self.ask(Request::Piece { last, offset, bytes: piece.to_vec() }, within).await?;

@@ -44,6 +44,7 @@ impl Bases {
 
     /// A replica waits for the rows. If it has asked before, it waits for this answer only.
     pub(super) fn add_joining(&mut self, replica: Address, since: u64) {
+        self.copy.iter_mut().filter(|copy| copy.to == replica).for_each(|copy| copy.is_vain = true);
         self.joining.retain(|(other, _)| *other != replica);
         self.joining.push((replica, since));
     }
@@ -107,17 +108,21 @@ struct Copy {
     next_at_us: u64,
     /// When one had arrived; `None`: this has not been looked at.
     heard_at_us: Option<u64>,
+    /// Whether the other replica has asked again.
+    is_vain: bool,
 }
 
 impl Copy {
     fn new(to: Address, since: u64, base: Base) -> Self {
         let entries = base.remembered.into_iter();
         let base = Base { remembered: Vec::new(), ..base };
-        Self { to, since, base, entries, has_rows: true, sent: 0, arrived: 0, next_at_us: 0, heard_at_us: None }
+        let (has_rows, is_vain) = (true, false);
+        Self { to, since, base, entries, has_rows, sent: 0, arrived: 0, next_at_us: 0, heard_at_us: None, is_vain }
     }
 
     fn next_us(&self) -> u64 {
         match self.heard_at_us {
+            _ if self.is_vain => 0,
             Some(heard_at_us) if self.is_full() => heard_at_us + PATIENCE_US,
             Some(_) => self.next_at_us,
             None => 0,
@@ -134,7 +139,7 @@ impl Copy {
         if now_us < self.next_us() {
             return false;
         }
-        if self.is_full() {
+        if self.is_vain || self.is_full() {
             return true;
         }
         let since = self.since;

@@ -271,7 +271,13 @@ impl Executor {
             Message::Unlink => self.peers.unlink(from),
             Message::Join { since } if from.partition() == Some(self.index()) => self.bases.add_joining(from, since),
             Message::Arrived { since, pieces } => self.bases.arrived(from, since, pieces),
-            Message::Stop { why, .. } if from.partition().is_none() => self.broken = Some(self.reason(&why)),
+            Message::Stop { why, .. } if from.partition().is_some() => {
+                let executed = self.executed();
+                if matches!(*why, StopReason::Forgotten { after } if after < executed) {
+                    out.send(from, Message::ResumeAfter(executed));
+                }
+            }
+            Message::Stop { why, .. } => self.broken = Some(self.reason(&why)),
             Message::WriteCheckpoint if self.is_base_due(0) => self.bases.is_due = true,
             // It has executed nothing since.
             Message::WriteCheckpoint if self.bases.based > 0 => {

@@ -2,12 +2,9 @@
 
 use std::collections::VecDeque;
 
-use glassbox::research::shard::KeyRequest;
-
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::Entry;
-use crate::protocol::input::{Input, InputKeys};
 
 /// The sequencer's view of a replica, which executes the log.
 #[derive(Debug)]
@@ -60,6 +57,8 @@ pub(super) struct Again {
     pub(super) at_us: u64,
     /// Or when this many bytes were sealed.
     pub(super) at_bytes: u64,
+    /// Inputs that were sealed when it was sent some of what it lacks last.
+    pub(super) sealed: Option<u64>,
     /// It has asked for what follows this epoch, and waits.
     pub(super) after: Option<u64>,
 }
@@ -72,18 +71,4 @@ pub(super) fn is_of(note: &Entry, replica: Address) -> bool {
 /// Whether a partition has other replicas than this one.
 pub(super) fn has_others(followers: &[Follower], replica: Address) -> bool {
     followers.iter().any(|it| it.replica != replica && it.replica.partition() == replica.partition())
-}
-
-/// About how many bytes an input has.
-pub(super) fn bytes_of(input: &Input) -> usize {
-    let keys = found_keys(&input.keys) * size_of::<KeyRequest>();
-    input.call.arguments.bytes().len() + size_of::<Input>() + keys
-}
-
-/// The number of keys that were found for an input.
-pub(super) fn found_keys(keys: &InputKeys) -> usize {
-    match keys {
-        InputKeys::Found(found) => found.iter().map(|(_, keys)| keys.requests().len()).sum(),
-        InputKeys::Declared | InputKeys::All => 0,
-    }
 }

@@ -82,11 +82,8 @@ impl Executor {
     /// its own set are gone or late.
     pub(super) fn send_again(&mut self, from: Address, after: u64, out: &mut Outbox) {
         let Some(to) = from.partition() else { return };
-        if self.peers.own(to) == Some(from) {
-            for other in self.peers.end_links(to) {
-                out.send(other, Message::Unlink);
-            }
-        } else {
+        let is_own = self.peers.own(to) == Some(from);
+        if !is_own {
             self.link(from, out);
         }
         if !self.peers.keeps_after(to, after) {
@@ -94,7 +91,7 @@ impl Executor {
             return out.send(from, Message::Stop { why, joins: true });
         }
         let (mut inputs, mut bytes, mut last) = (0, 0, after);
-        let most_inputs = self.order.again_at_once();
+        let most_inputs = self.order.again_at_once(false);
         for (input, sent) in self.peers.kept_after(to, after) {
             if input.epoch > last && (inputs >= most_inputs || bytes >= AGAIN_BYTES) {
                 return out.send(from, Message::SentUpTo(last));
@@ -105,6 +102,16 @@ impl Executor {
             }
             (inputs, last) = (inputs + 1, input.epoch);
         }
+        // It has everything, so the others need not send it.
+        for other in if is_own { self.peers.end_links(to) } else { Vec::new() } {
+            out.send(other, Message::Unlink);
+        }
+    }
+
+    /// Whether it exchanges with this replica.
+    pub(crate) fn exchanges_with(&self, other: Address) -> bool {
+        let partition = other.partition().filter(|partition| *partition != self.index());
+        partition.is_some_and(|partition| self.peers.of(partition).any(|it| it == other))
     }
 
     /// Asks others for more of what they have sent, once it has executed what it has of it.
@@ -117,7 +124,11 @@ impl Executor {
 
     /// Whether it stops when this party says so: the participant of the own replica set may have what one of another
     /// set does not keep any more, unless it is silent for long.
-    pub(crate) fn obeys(&self, from: Address) -> bool {
+    pub(crate) fn obeys(&self, from: Address, why: &StopReason) -> bool {
+        if matches!(why, StopReason::Forgotten { after } if *after < self.executed()) {
+            // Others sent it meanwhile.
+            return false;
+        }
         let is_silent = self.oldest.is_some_and(|oldest| oldest.repeats >= MAX_PATIENT_REPEATS);
         let is_own = |partition| self.peers.own(partition).is_none_or(|own| own == from);
         from.partition().is_none_or(|partition| is_own(partition) || is_silent)

@@ -18,6 +18,9 @@ use crate::scheduler::LogPlace;
 /// another set.
 pub(super) const LATE_US: u32 = 20_000;
 
+/// How many times as many bytes are kept for a partition of which a replica has no checkpoint yet.
+const WHILE_JOINING: usize = 8;
+
 /// The oldest transaction when it was looked for last.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Oldest {
@@ -140,6 +143,9 @@ impl Peers {
     /// Keeps what is sent to a partition; whether it was not sent before.
     pub(super) fn keep(&mut self, to: u8, exchange: &Exchange) -> bool {
         let durable = self.checkpoints_of(to).max().unwrap_or_default();
+        // One that takes the rows of another set needs what follows them.
+        let is_joining = self.all_of(to).any(|it| !self.checkpoints.contains_key(&it));
+        let most_bytes = if is_joining { WHILE_JOINING * self.most_bytes } else { self.most_bytes };
         let Some(sent) = self.sent.get_mut(usize::from(to)) else { return false };
         let of_input = sent.kept.entry(exchange.input).or_default();
         if of_input.contains(exchange) {
@@ -147,7 +153,7 @@ impl Peers {
         }
         of_input.push(exchange.clone());
         sent.bytes += exchange.bytes();
-        while sent.bytes > self.most_bytes
+        while sent.bytes > most_bytes
             && let Some((&InputId { epoch, .. }, _)) = sent.kept.first_key_value()
             && epoch <= durable
         {
@@ -250,7 +256,7 @@ mod tests {
         Exchange { input: InputId { epoch, index: 0 }, from: 0, content: ExchangeContent::Vote(true) }
     }
 
-    /// Of two sets, one replica of partition 1 has no checkpoint.
+    /// Of two sets, one replica of partition 1 is behind the other one.
     #[test]
     fn what_one_disk_has_is_forgotten_when_it_is_too_much() {
         let configuration = Configuration::first(2, 2, SchemeKind::Deterministic(SchedulerKind::Vll));
@@ -260,13 +266,17 @@ mod tests {
         assert!(peers.keeps_after(1, 0), "no disk of partition 1 has anything");
         peers.note_checkpoint(replica(1, 1), 5);
         assert!(peers.keep(1, &vote(7)));
-        assert!(peers.keeps_after(1, 4) && !peers.keeps_after(1, 3));
+        assert!(peers.keeps_after(1, 0), "the other one joins");
+        peers.note_checkpoint(replica(1, 0), 1);
+        assert!(peers.keep(1, &vote(8)));
+        assert!(peers.keeps_after(1, 5) && !peers.keeps_after(1, 4));
         let kept = |peers: &Peers| peers.kept_after(1, 0).map(|(input, _)| input.epoch).collect::<Vec<_>>();
-        assert_eq!(kept(&peers), [5, 6, 7]);
+        assert_eq!(kept(&peers), [6, 7, 8]);
         let mut again = Peers::new(replica(0, 0), &configuration);
         peers.entries().into_iter().for_each(|entry| again.remember(entry));
-        assert_eq!((kept(&again), again.keeps_after(1, 3)), (vec![5, 6, 7], false));
-        peers.note_checkpoint(replica(1, 0), 6);
-        assert_eq!(kept(&peers), [6, 7], "all disks have the rest");
+        assert_eq!((kept(&again), again.keeps_after(1, 4)), (vec![6, 7, 8], false));
+        peers.note_checkpoint(replica(1, 0), 7);
+        peers.note_checkpoint(replica(1, 1), 6);
+        assert_eq!(kept(&peers), [7, 8], "all disks have the rest");
     }
 }

@@ -14,7 +14,7 @@ use glassbox::record::Timestamp;
 use glassbox::research::shard::{Failure, PartitionSet};
 
 use super::epoch_log::{EpochLog, SealedEpoch};
-use super::follower::{Again, Follower, bytes_of, found_keys, has_others, is_of};
+use super::follower::{Again, Follower, has_others, is_of};
 use super::hot_backup::HotBackup;
 use super::input_log::{InputLog, LocalLog};
 use super::throttle::Throttle;
@@ -250,7 +250,7 @@ impl Sequencer {
         }
         self.now_us = self.now_us.max(now_us);
         call.now = Timestamp::from_micros(self.now_us as i64);
-        let keys = if found_keys(&keys) > MAX_KEYS { InputKeys::All } else { keys };
+        let keys = if keys.found() > MAX_KEYS { InputKeys::All } else { keys };
         // Its index follows when the epoch is sealed.
         self.open.push(Input { index: 0, client, call_id: id, attempt, call, version, participants, keys });
         match u64::from(self.order.epoch_us) {
@@ -367,7 +367,7 @@ impl Sequencer {
         let mut bytes = 0;
         let fits = |input: &&Input| {
             let is_first = bytes == 0;
-            bytes += bytes_of(input);
+            bytes += input.bytes();
             is_first || bytes <= INPUT_BYTES
         };
         let count = self.open.iter().take(MAX_INPUTS).take_while(fits).count();
@@ -444,8 +444,12 @@ impl Sequencer {
             self.followers[at].again.after = Some(after);
             return;
         }
+        // Each request may wait for an epoch: then twice as many inputs are sent as have come.
+        let is_alone = !self.replicas_of(partition as u8).into_iter().any(|it| it != from && self.has_resumed(it));
+        let come = self.followers[at].again.sealed.map_or(0, |sealed| self.sealed - sealed);
+        let at_once = self.order.again_at_once(is_alone).max(2 * come as usize);
         self.followers[at].again = Again::default();
-        let (mut before, mut left, mut bytes) = (after, self.order.again_at_once(), 0);
+        let (mut before, mut left, mut bytes) = (after, at_once, 0);
         for sealed in self.epochs.after(after) {
             let Some(mut batch) = sealed.batch(from, partition, before) else { continue };
             before = sealed.epoch;
@@ -461,10 +465,10 @@ impl Sequencer {
                 // It asks for the rest.
                 self.followers[at].sent = None;
                 // It waits if others of its partition have work to do.
-                if self.replicas_of(partition as u8).into_iter().any(|it| it != from && self.has_resumed(it)) {
-                    let (at_us, at_bytes) = (now_us + self.order.catch_up_us(bytes), bytes as u64 / 2);
-                    let at_bytes = self.sealed_bytes + at_bytes;
-                    self.followers[at].again = Again { at_us, at_bytes, after: None };
+                if !is_alone {
+                    let at_us = now_us + self.order.catch_up_us(bytes);
+                    let (at_bytes, sealed) = (self.sealed_bytes + bytes as u64 / 2, Some(self.sealed));
+                    self.followers[at].again = Again { at_us, at_bytes, sealed, after: None };
                 }
                 return;
             }

@@ -22,6 +22,9 @@ use crate::protocol::entry::{AgreedRecord, Base, Entry};
 use crate::protocol::message::Message;
 use crate::protocol::outbox::{Action, Outbox};
 
+/// Bytes after which entries of the sequencer's stream are another entry of the log: each is one frame, and one record.
+const ENTRY_BYTES: usize = 1 << 20;
+
 /// See the module.
 pub(crate) struct AgreedLog {
     me: Address,
@@ -284,10 +287,14 @@ impl AgreedLog {
             _ => false,
         };
         // An epoch, and what is noted with it, are one entry of the log.
-        let (mut first, mut entries) = (0, Vec::new());
+        let (mut first, mut entries, mut bytes) = (0, Vec::new(), 0);
         for action in out.actions.extract_if(.., is_entry) {
             if let Action::Send(_, Message::Replicate { sequence, entry }) = action {
-                first = if entries.is_empty() { sequence } else { first };
+                let more = entry.log_bytes();
+                if !entries.is_empty() && bytes + more > ENTRY_BYTES {
+                    self.propose(&Proposal::Entries { since, first, entries: std::mem::take(&mut entries) });
+                }
+                (first, bytes) = if entries.is_empty() { (sequence, more) } else { (first, bytes + more) };
                 entries.push(*entry);
             }
         }

@@ -340,7 +340,7 @@ impl Member {
             (Role::Coordinator(_), Message::AskTurn { .. } | Message::Turn(_)) if is_old => {}
             (Role::Primary(partition), message) => partition.handle(from, message, out),
             // It takes the rows of another replica set.
-            (Role::Executor(executor), Message::Stop { why, joins: true }) if executor.obeys(from) => {
+            (Role::Executor(executor), Message::Stop { why, joins: true }) if executor.obeys(from, &why) => {
                 let why = executor.reason(&why);
                 let line = format!("{}: {why}; it stops, and takes the rows of another replica set", self.me);
                 out.actions.push(Action::Report(line));
@@ -438,6 +438,7 @@ impl Member {
             Role::Joining { pieces, .. } => Role::Unfit(format!("{pieces} of {sent} messages arrived")),
             other => other,
         };
+        self.set_order();
     }
 
     /// [`Partition::run_here`] of a primary, for a client with this configuration or an older one.
@@ -469,10 +470,11 @@ impl Member {
     /// A member connected. Messages for it may have been dropped while it was not.
     pub(crate) fn on_connected(&mut self, peer: Address, out: &mut Outbox) {
         match (&self.role, peer) {
-            (Role::Sequencer(sequencer), Address::Replica { .. }) if sequencer.has_resumed(peer) => {
+            // Also one that waits for more: its request, or the answer, may be lost.
+            (Role::Sequencer(sequencer), Address::Replica { .. }) => {
                 out.send(peer, Message::ResumeAfter(sequencer.epochs.last()));
             }
-            (Role::Executor(_), Address::Replica { partition, .. }) if self.me.partition() != Some(partition) => {
+            (Role::Executor(executor), Address::Replica { .. }) if executor.exchanges_with(peer) => {
                 out.send(peer, Message::SentUpTo(0));
             }
             _ => {}

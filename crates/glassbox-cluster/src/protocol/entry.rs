@@ -122,6 +122,18 @@ pub struct Base {
     pub remembered: Vec<Entry>,
 }
 
+impl Entry {
+    /// About how many bytes an entry of the input log has.
+    pub(crate) fn log_bytes(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::Inputs(_, inputs) => inputs.iter().map(Input::bytes).sum(),
+                Self::Digests(_, _, digests) => size_of_val(&digests[..]),
+                _ => 0,
+            }
+    }
+}
+
 impl Base {
     /// The first records of a journal's base.
     pub fn records(self, since: u64, configuration: &Configuration) -> impl Iterator<Item = Record> {

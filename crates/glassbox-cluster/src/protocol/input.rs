@@ -4,7 +4,7 @@
 //! An entry holds all that the execution depends on besides the rows: the procedure and its version, the arguments, the
 //! assigned time and seed (VLDB 2014, section 2.1: inputs are ordered, not effects).
 
-use glassbox::research::shard::{Call, DeclaredKeys, PartitionSet, RemoteRead, RemoteReadResult};
+use glassbox::research::shard::{Call, DeclaredKeys, KeyRequest, PartitionSet, RemoteRead, RemoteReadResult};
 use serde::{Deserialize, Serialize};
 
 use crate::protocol::address::Address;
@@ -53,7 +53,8 @@ pub struct OrderSettings {
     /// Otherwise one orders them all, and the others are its hot backups. An epoch takes 10,000 us if `epoch_us` is 0,
     /// and has at most 4,096 inputs or one MiB of a sequencer; more of them wait for the next one.
     pub by_clocks: bool,
-    /// About how many inputs a partition that was restarted is sent before it asks for more; 0, the default: 64.
+    /// About how many inputs a replica that lacks some is sent before it asks for more; 0, the default: 64 while others
+    /// of its partition work, and otherwise 4,096.
     pub again_at_once: u32,
     /// Inputs in the log after which the replica whose checkpoint is the oldest is asked for another one; 0, the
     /// default: 524,288. After eight times as many, a replica that has made none is left out if there is another: it
@@ -98,9 +99,13 @@ impl OrderSettings {
         }
     }
 
-    /// How many inputs a partition is sent again at once.
-    pub(crate) const fn again_at_once(&self) -> usize {
-        if self.again_at_once == 0 { 64 } else { self.again_at_once as usize }
+    /// How many inputs a replica is sent again at once. `is_alone`: no other one of its partition works.
+    pub(crate) const fn again_at_once(&self, is_alone: bool) -> usize {
+        match (self.again_at_once, is_alone) {
+            (0, true) => 4_096,
+            (0, false) => 64,
+            (inputs, _) => inputs as usize,
+        }
     }
 
     /// How long the next bytes wait for a replica that was sent this many, in microseconds.
@@ -136,6 +141,23 @@ pub enum InputKeys {
     Found(Vec<(u8, DeclaredKeys)>),
     /// The whole partition: reconnaissance was in vain.
     All,
+}
+
+impl InputKeys {
+    /// How many keys were found.
+    pub(crate) fn found(&self) -> usize {
+        match self {
+            Self::Found(found) => found.iter().map(|(_, keys)| keys.requests().len()).sum(),
+            Self::Declared | Self::All => 0,
+        }
+    }
+}
+
+impl Input {
+    /// About how many bytes it has.
+    pub(crate) fn bytes(&self) -> usize {
+        self.call.arguments.bytes().len() + size_of::<Self>() + self.keys.found() * size_of::<KeyRequest>()
+    }
 }
 
 /// The inputs of an epoch in which one partition participates.
