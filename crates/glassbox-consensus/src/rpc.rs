@@ -4,8 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openraft::async_runtime::AsyncRuntime;
-use openraft::async_runtime::Instant;
+use openraft::async_runtime::{AsyncRuntime, Instant};
 use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::{RPCOption, RaftNetworkFactory, RaftNetworkV2};
 use openraft::raft::{

@@ -57,13 +57,14 @@ impl Incidents<'_> {
         while grown < bytes && !exit::interrupted() {
             std::thread::sleep(LOOK);
             // It does not answer while it has much to do.
-            grown = asking.written().get(&elected).map_or(grown, |written| written - first);
+            grown = asking.written().get(&elected).map_or(grown, |written| written.saturating_sub(first));
         }
         parts.push(count.part("away"));
         count = Count::new(watch);
         host.iter().try_for_each(|it| self.children.restart(*it, self.config))?;
         let (mut by_second, mut second) = (Vec::new(), Count::new(watch));
-        let mut end = u64::MAX;
+        // The last epoch of the log at the look before.
+        let mut last = u64::MAX;
         while !exit::interrupted() {
             std::thread::sleep(LOOK);
             if second.began.elapsed() >= Duration::from_secs(1) {
@@ -73,7 +74,7 @@ impl Incidents<'_> {
             }
             let progress = asking.progress();
             let now = progress.get(&elected).copied().unwrap_or_default();
-            let made = now.saturating_sub(std::mem::replace(&mut end, now));
+            let made = now.saturating_sub(std::mem::replace(&mut last, now));
             let has_all = |it: &Address| progress.get(it).is_some_and(|has| has + LOOKS * made.max(1) >= now);
             if made > 0 && host.iter().all(has_all) {
                 break;

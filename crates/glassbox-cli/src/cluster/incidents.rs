@@ -207,7 +207,7 @@ impl Incidents<'_> {
         if ended.is_empty() { String::new() } else { format!(": {} not running", ended.join(" and ")) }
     }
 
-    pub fn decide<T>(&self, decide: impl FnOnce(&mut Operator<Sockets>) -> Result<T, String>) -> anyhow::Result<T> {
+    fn decide<T>(&self, decide: impl FnOnce(&mut Operator<Sockets>) -> Result<T, String>) -> anyhow::Result<T> {
         let _alone = self.decides.lock().map_err(|_| anyhow!("an operator of the cluster has panicked"))?;
         decide(&mut operator(self.config, self.file)?).map_err(anyhow::Error::msg)
     }

@@ -29,7 +29,7 @@ pub(super) struct Bases {
     /// Replicas of the partition that wait for the rows, with the numbers of their requests.
     joining: Vec<(Address, u64)>,
     /// The copy of the rows for one of them.
-    copy: Option<Copy>,
+    copy: Option<RowsCopy>,
     /// In a replica set: the digests of the last epochs, which another sequencer may not have received.
     pub(super) reported: BTreeMap<u64, Digests>,
     /// The epoch of the last base that is durable.
@@ -54,13 +54,13 @@ impl Bases {
         if !self.joining.is_empty() {
             let (to, since) = self.joining.remove(0);
             shard.fix();
-            self.copy = Some(Copy::new(to, since, base));
+            self.copy = Some(RowsCopy::new(to, since, base));
         }
     }
 
     /// When [`Self::copy_on`] is to be called, in microseconds.
     pub(super) fn next_copy_us(&self) -> Option<u64> {
-        self.copy.as_ref().map(Copy::next_us)
+        self.copy.as_ref().map(RowsCopy::next_us)
     }
 
     /// So many pieces of a copy have arrived.
@@ -91,7 +91,7 @@ const PATIENCE_US: u64 = 5_000_000;
 
 /// A copy of the rows that is being sent.
 #[derive(Debug)]
-struct Copy {
+struct RowsCopy {
     to: Address,
     /// The number of the request.
     since: u64,
@@ -112,7 +112,7 @@ struct Copy {
     is_vain: bool,
 }
 
-impl Copy {
+impl RowsCopy {
     fn new(to: Address, since: u64, base: Base) -> Self {
         let entries = base.remembered.into_iter();
         let base = Base { remembered: Vec::new(), ..base };
@@ -152,8 +152,7 @@ impl Copy {
             self.has_rows = false;
             let (entries, bytes) = self.next_entries();
             if entries.is_empty() {
-                let base = Base { remembered: Vec::new(), ..self.base };
-                out.send(self.to, Message::State { since, pieces: self.sent, base: Box::new(base) });
+                out.send(self.to, Message::State { since, pieces: self.sent, base: Box::new(self.base.clone()) });
                 return true;
             }
             (Message::Remember { since, entries }, bytes)

@@ -228,7 +228,7 @@ impl Executor {
     pub(crate) fn set_order(&mut self, order: OrderSettings) {
         let late_us = if order.late_us == 0 { LATE_US } else { order.late_us };
         self.order = OrderSettings { late_us, ..order };
-        self.peers.set_most_bytes(self.order.kept_kb);
+        self.peers.set_most_bytes(order.kept_bytes());
     }
 
     /// The rows.

@@ -66,9 +66,8 @@ impl Peers {
         let replicas = configuration.partitions.iter().map(|it| it.all().collect()).collect();
         let sent = configuration.partitions.iter().map(|_| SentExchanges::default()).collect();
         let (linked, checkpoints, unsent) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
-        let mut peers = Self { set, replicas, linked, checkpoints, sent, unsent, most_bytes: 0 };
-        peers.set_most_bytes(0);
-        peers
+        let most_bytes = OrderSettings::new().kept_bytes();
+        Self { set, replicas, linked, checkpoints, sent, unsent, most_bytes }
     }
 
     /// Adopts the replicas of another configuration: those that have a new place have to be linked again.
@@ -135,17 +134,13 @@ impl Peers {
         self.linked.extract_if(.., |it| it.partition() == Some(partition)).collect()
     }
 
-    /// How many kibibytes are kept for a partition; 0: the default.
-    pub(super) fn set_most_bytes(&mut self, kept_kb: u32) {
-        self.most_bytes = if kept_kb == 0 { OrderSettings::KEPT_BYTES } else { kept_kb as usize * 1024 };
+    /// Sets how many bytes are kept for a partition.
+    pub(super) fn set_most_bytes(&mut self, most_bytes: usize) {
+        self.most_bytes = most_bytes;
     }
 
     /// Keeps what is sent to a partition; whether it was not sent before.
     pub(super) fn keep(&mut self, to: u8, exchange: &Exchange) -> bool {
-        let durable = self.checkpoints_of(to).max().unwrap_or_default();
-        // One that takes the rows of another set needs what follows them.
-        let is_joining = self.all_of(to).any(|it| !self.checkpoints.contains_key(&it));
-        let most_bytes = if is_joining { WHILE_JOINING * self.most_bytes } else { self.most_bytes };
         let Some(sent) = self.sent.get_mut(usize::from(to)) else { return false };
         let of_input = sent.kept.entry(exchange.input).or_default();
         if of_input.contains(exchange) {
@@ -153,6 +148,19 @@ impl Peers {
         }
         of_input.push(exchange.clone());
         sent.bytes += exchange.bytes();
+        if sent.bytes > self.most_bytes {
+            self.forget_oldest(to);
+        }
+        true
+    }
+
+    /// Forgets the oldest of what one disk has, as much as is too much.
+    fn forget_oldest(&mut self, to: u8) {
+        let durable = self.checkpoints_of(to).max().unwrap_or_default();
+        // One that takes the rows of another set needs what follows them.
+        let is_joining = self.all_of(to).any(|it| !self.checkpoints.contains_key(&it));
+        let most_bytes = if is_joining { WHILE_JOINING * self.most_bytes } else { self.most_bytes };
+        let sent = &mut self.sent[usize::from(to)];
         while sent.bytes > most_bytes
             && let Some((&InputId { epoch, .. }, _)) = sent.kept.first_key_value()
             && epoch <= durable
@@ -160,7 +168,6 @@ impl Peers {
             sent.forget(epoch);
             sent.forgotten = epoch;
         }
-        true
     }
 
     /// The checkpoints of a partition's replicas.

@@ -131,9 +131,8 @@ impl ReplicationStream {
 /// Bytes of rows in one message.
 const ROWS_BYTES: usize = 1 << 20;
 
-/// Entries in one message, and about their bytes.
+/// Entries in one message.
 const ENTRIES: usize = 1 << 10;
-const ENTRY_BYTES: usize = 1 << 20;
 
 /// Sends all rows of a replica without active transactions, and its state besides them, to one that asked to join in
 /// this epoch. It receives everything in one go: it may be the only replica left a moment later.
@@ -143,16 +142,8 @@ pub(crate) fn send_state(shard: &mut Shard, base: &Base, (to, since): (Address, 
         pieces += 1;
         out.send(to, Message::Rows { since, table, rows });
     });
-    let mut left = &base.remembered[..];
-    while !left.is_empty() {
-        let mut bytes = 0;
-        let fits = |entry: &&Entry| {
-            let is_first = bytes == 0;
-            bytes += 1 + if let Entry::Sent(_, exchange) = entry { exchange.bytes() } else { 0 };
-            is_first || bytes <= ENTRY_BYTES
-        };
-        let (entries, rest) = left.split_at(left.iter().take(ENTRIES).take_while(fits).count());
-        (left, pieces) = (rest, pieces + 1);
+    for entries in base.remembered.chunks(ENTRIES) {
+        pieces += 1;
         out.send(to, Message::Remember { since, entries: entries.to_vec() });
     }
     let base = Box::new(Base { held: base.held, scheme: base.scheme, remembered: Vec::new() });

@@ -62,11 +62,9 @@ pub struct OrderSettings {
     pub logged: u32,
     /// How fast a replica that lacks rows or inputs is sent them while others of its partition work, in megabytes a
     /// second of each sender; 0, the default: 8. Inputs are sent at least twice as fast as they are added to the log.
-    #[serde(default)]
     pub catch_up_mb_s: u32,
     /// In replica sets: how many kibibytes of what a replica sent to another partition it keeps for replicas of that
     /// one that are away; 0, the default: 65,536. One that needs more takes the rows of another set.
-    #[serde(default)]
     pub kept_kb: u32,
     /// How long a transaction waits for a participant of its replica set, in microseconds, before it turns to another
     /// set; 0, the default: 20,000.
@@ -114,6 +112,11 @@ impl OrderSettings {
         bytes as u64 / u64::from(mb_s)
     }
 
+    /// How many bytes of what it sent to another partition a replica keeps.
+    pub(crate) const fn kept_bytes(&self) -> usize {
+        if self.kept_kb == 0 { 64 << 20 } else { self.kept_kb as usize * 1024 }
+    }
+
     /// A cluster's initial configuration with this number of coordinators, or of sequencers or members that order so.
     pub fn configuration(&self, first: Configuration, coordinators: u16) -> Configuration {
         let first =
@@ -126,8 +129,6 @@ impl OrderSettings {
 
     /// Megabytes of rows and inputs that a replica is sent in a second.
     const CATCH_UP_MB_S: u32 = 8;
-    /// Bytes that a replica keeps of what it sent to another partition.
-    pub(crate) const KEPT_BYTES: usize = 64 << 20;
     /// The duration of the paper's epochs, in microseconds.
     pub(crate) const EPOCH_US: u32 = 10_000;
 }

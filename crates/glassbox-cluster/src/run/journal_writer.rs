@@ -114,17 +114,18 @@ impl JournalWriter {
         what(&mut self.journal).map_err(|error| self.failed = Some(error.to_string())).ok()
     }
 
-    fn write(&mut self, record: &Record) -> Option<Lsn> {
+    /// The position behind the record, and its bytes.
+    fn write(&mut self, record: &Record) -> Option<(Lsn, u64)> {
         let bytes = postcard::to_allocvec(record).expect("records can be written");
-        self.try_to(|journal| journal.append(&bytes))
+        Some((self.try_to(|journal| journal.append(&bytes))?, bytes.len() as u64))
     }
 
     /// Appends the next entry of the stream.
     pub(super) fn entry(&mut self, sequence: u64, entry: Entry) {
-        let before = self.journal.since_base();
-        let lsn = self.write(&Record::Entry { sequence, entry });
-        self.written += self.journal.since_base().saturating_sub(before);
-        self.unforced.extend(lsn.map(|lsn| (lsn, sequence)));
+        if let Some((lsn, bytes)) = self.write(&Record::Entry { sequence, entry }) {
+            self.written += bytes;
+            self.unforced.push_back((lsn, sequence));
+        }
     }
 
     /// Bytes of entries since it was opened.
