@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openraft::async_runtime::{AsyncRuntime, Instant};
+use openraft::entry::RaftEntry;
 use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::{RPCOption, RaftNetworkFactory, RaftNetworkV2};
 use openraft::raft::{
@@ -24,6 +25,8 @@ use crate::types::{LogId, Snapshot, SnapshotMeta, StoredMembership, Types, Vote}
 const PIECE_BYTES: usize = 256 << 10;
 /// The maximum number of entries in one request. A member that has more to send to another one has its own work to do.
 pub(crate) const MAX_ENTRIES: u64 = 32;
+/// A member that others decide without gets what it lacks in one part of so many of the time.
+const PART_OF_TIME: u32 = 4;
 /// Bytes a second that the slowest disk forces.
 const SLOW_DISK: f64 = 10e6;
 
@@ -147,6 +150,14 @@ impl Drop for Pending {
 }
 
 impl Peer {
+    /// Whether the member lacks many entries after this one, while others decide without it.
+    fn catches_up(&self, sent: u64) -> bool {
+        let inner = self.shared.lock();
+        let index = |id: Option<LogId>| id.map_or(0, |id| id.index);
+        let last = index(inner.stored.last());
+        last > sent + MAX_ENTRIES && index(inner.applied) + MAX_ENTRIES > last
+    }
+
     async fn ask(&self, request: Request, within: Duration) -> Result<Response, Unreachable<Types>> {
         let (sender, response) = oneshot::channel();
         let number = {
@@ -178,12 +189,12 @@ impl RaftNetworkV2<Types> for Peer {
         request: AppendEntriesRequest<Types>,
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<Types>, RPCError<Types>> {
-        let is_late = request.entries.len() as u64 >= MAX_ENTRIES;
+        let sent = request.entries.last().map(RaftEntry::index);
         let began = SimInstant::now();
         let response = self.ask(Request::Append(request), option.hard_ttl().max(self.patience)).await?;
-        if is_late {
-            // It catches up with half of its time, and of this member's: both have other work to do.
-            SimRuntime::sleep(began.elapsed()).await;
+        if sent.is_some_and(|sent| self.catches_up(sent)) {
+            // Both have other work to do.
+            SimRuntime::sleep(began.elapsed() * (PART_OF_TIME - 1)).await;
         }
         match response {
             Response::Append(response) => Ok(response),

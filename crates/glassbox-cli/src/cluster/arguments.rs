@@ -67,8 +67,9 @@ pub struct Arguments {
     /// after
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub away_mb: Option<u64>,
-    /// Deterministic schemes: how fast a replica that lacks rows or inputs is sent them while others of its partition
-    /// work, in megabytes a second, but inputs at least twice as fast as new ones come [default: 8]
+    /// Deterministic schemes: how fast a replica that lacks rows is sent them while others of its partition work, in
+    /// megabytes a second; the log is sent at a quarter of this rate, but at least twice as fast as it grows
+    /// [default: 8]
     #[arg(long, value_name = "MB", default_value = "0", hide_default_value = true,
           value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub catch_up_mb_s: u32,

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use crate::common::{Ran, program, run, run_well};
+use crate::common::{Ran, interrupted, once, program, run, run_well};
 
 const SCHEMES: [&str; 4] = ["blocking", "speculation", "locking", "occ"];
 
@@ -172,7 +172,7 @@ fn a_running_cluster_is_operated_by_commands() {
     let cluster = ["cluster", "--coordinators", "2", "--save", file, "micro", "--seconds", "60", "--clients", "2"];
     let child = program(&cluster).spawn().unwrap();
     let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
-    let status = status_with(&[("backup", 2)], || operate(&["status"]));
+    let status = once(&[("backup", 2)], || operate(&["status"]));
     assert!(status.contains("partition 1 replica 0") && status.contains("primary"), "{status}");
     let says = |words: &[&str], status, out: &str| {
         let ran = operate(words);
@@ -202,9 +202,7 @@ fn a_running_cluster_is_operated_by_commands() {
     let watched = Ran::from(watch.wait_with_output().unwrap());
     assert!(watched.status == Some(0) && watched.out.starts_with("watching"), "{}{}", watched.out, watched.err);
     says(&["bring-back", "1", "0"], 0, "configuration");
-    // SAFETY: a plain system call; the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = interrupted(child);
     assert_eq!(ran.status, Some(0), "{}", ran.err);
     assert!(ran.out.contains("2 backups have the rows"), "{}", ran.out);
 }
@@ -239,9 +237,7 @@ fn a_hot_backup_of_the_sequencer_takes_over() {
     says(&["bring-back", "sequencer", "7"], 1, "unknown");
     says(&["begin-coordinator", "0"], 1, "resume the cluster");
     says(&["promote", "writer"], 2, "give the number of a partition, or `sequencer`");
-    // SAFETY: a plain system call; the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = interrupted(child);
     assert!(ran.status == Some(0) && ran.out.contains("no transaction is active"), "{}{}", ran.out, ran.err);
 }
 
@@ -276,9 +272,7 @@ fn a_cluster_with_an_agreed_log_goes_on_by_itself() {
     let ran = operate(&["promote", "1"]);
     assert!(ran.status == Some(1) && ran.err.contains("no running backup with the rows"), "{}", ran.err);
     child.stdout = Some(said);
-    // SAFETY: a plain system call; the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = interrupted(child);
     assert!(ran.status == Some(0) && ran.out.contains("all 13 conditions hold"), "{}{}", ran.out, ran.err);
     // Without journals, what was in memory is lost with a process; and some settings do not fit.
     for (words, why) in [
@@ -322,7 +316,7 @@ fn an_elected_coordinator_takes_commands() {
     let file = at.join("cluster.json");
     let file = crate::common::text(&file);
     let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
-    let wait_for = |words: &str, count| status_with(&[(words, count)], || operate(&["status"]));
+    let wait_for = |words: &str, count| once(&[(words, count)], || operate(&["status"]));
     let status = wait_for("backup", 2);
     assert!(status.contains("coordinator, elected"), "{status}");
     assert_eq!(status.matches("coordinator that can be elected").count(), 2, "{status}");
@@ -342,9 +336,7 @@ fn an_elected_coordinator_takes_commands() {
     says(&["promote", "sequencer"], 0, "is the coordinator\nconfiguration");
     says(&["begin-coordinator", "1"], 1, "the coordinators elect one of them");
     says(&["promote", "7"], 1, "unknown partition 7");
-    // SAFETY: a plain system call; the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = interrupted(child);
     assert!(ran.status == Some(0) && ran.out.contains("all 13 conditions hold"), "{}{}", ran.out, ran.err);
 }
 
@@ -359,7 +351,7 @@ fn a_log_of_one_member_becomes_one_of_three_and_of_one_again() {
     let file = at.join("cluster.json");
     let file = crate::common::text(&file);
     let operate = |words: &[&str]| run(&[&["cluster", words[0], "--config", file], &words[1..]].concat());
-    let wait_for = |words: &[(&str, usize)]| status_with(words, || operate(&["status"]));
+    let wait_for = |words: &[(&str, usize)]| once(words, || operate(&["status"]));
     let of =
         |members, others| [("sequencer, elected", 1), ("member of the log's group", members), ("no member of", others)];
     wait_for(&of(0, 2));
@@ -376,9 +368,7 @@ fn a_log_of_one_member_becomes_one_of_three_and_of_one_again() {
     says(&["members", "0"], 0, "configuration");
     wait_for(&of(0, 2));
     std::thread::sleep(Duration::from_secs(1));
-    // SAFETY: a plain system call; the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = interrupted(child);
     assert!(ran.status == Some(0) && ran.out.contains("all 13 conditions hold"), "{}{}", ran.out, ran.err);
     // It goes on with what the one member has.
     let again = ["tpcc", "--small", "--warehouses", "2", "--seconds", "1", "--clients", "4"];
@@ -406,19 +396,6 @@ fn replica_sets_execute_the_log_by_themselves() {
     assert!(ran.err.contains(why), "{}", ran.err);
     let ran = run(&["cluster", "--scheme", "vll", "--replicas", "3", "micro"]);
     assert!(ran.status != Some(0) && ran.err.contains("give --log raft"), "{}", ran.err);
-}
-
-/// The status of a cluster, as soon as all its processes run and it has these words so many times.
-fn status_with(words: &[(&str, usize)], status: impl Fn() -> Ran) -> String {
-    let started = Instant::now();
-    loop {
-        let ran = status();
-        if ran.status == Some(0) && words.iter().all(|(words, count)| ran.out.matches(words).count() == *count) {
-            return ran.out;
-        }
-        assert!(started.elapsed() < Duration::from_secs(60), "{words:?}: {}{}", ran.out, ran.err);
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 /// The next line of a program that runs; empty at its end. Reads nothing of what follows.
@@ -489,9 +466,7 @@ fn ctrl_c_ends_with_the_results_so_far_and_leaves_no_process() {
     let nodes = children();
     std::thread::sleep(Duration::from_millis(700));
     assert!(child.try_wait().unwrap().is_none());
-    // SAFETY: a plain system call; the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = interrupted(child);
     assert_eq!(ran.status, Some(0), "{}", ran.err);
     assert!(ran.out.contains("interrupted after"), "{}", ran.out);
     for node in nodes {

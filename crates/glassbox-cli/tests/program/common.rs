@@ -1,7 +1,8 @@
 //! Running the program.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// The result of a run of the program.
 pub struct Ran {
@@ -34,6 +35,33 @@ pub fn run_well(arguments: &[&str]) -> Ran {
     let ran = run(arguments);
     assert_eq!(ran.status, Some(0), "{arguments:?}\n{}\n{}", ran.out, ran.err);
     ran
+}
+
+/// Whether a shell's command succeeds.
+pub fn does(words: &str) -> bool {
+    let mut command = Command::new("sh");
+    command.args(["-c", words]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The output of a program once it succeeds and has each of these words so often.
+pub fn once(words: &[(&str, usize)], program: impl Fn() -> Ran) -> String {
+    let started = Instant::now();
+    loop {
+        let ran = program();
+        if ran.status == Some(0) && words.iter().all(|(words, count)| ran.out.matches(words).count() == *count) {
+            return ran.out;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{words:?}: {}{}", ran.out, ran.err);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Interrupts a program as from a keyboard, and waits for its end.
+pub fn interrupted(child: Child) -> Ran {
+    // SAFETY: a plain system call; the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    Ran::from(child.wait_with_output().unwrap())
 }
 
 pub fn text(path: &Path) -> &str {

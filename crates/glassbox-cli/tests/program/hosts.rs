@@ -9,7 +9,7 @@ use glassbox_cluster::run::Processes;
 use glassbox_cluster::{AgreementSettings, OrderSettings, SchedulerKind, SchemeKind};
 use glassbox_workloads::micro::{ReadWrite, catalog};
 
-use crate::common::{run, run_well, text};
+use crate::common::{does, run, run_well, text};
 
 const HOSTS: usize = 3;
 
@@ -19,12 +19,6 @@ struct Hosts {
     bridge: String,
     net: String,
     processes: Vec<Child>,
-}
-
-fn does(words: &str) -> bool {
-    let mut command = Command::new("sh");
-    command.args(["-c", words]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
 }
 
 impl Hosts {

@@ -4,6 +4,7 @@ mod charm;
 mod classic;
 mod cluster;
 mod common;
+mod disks;
 mod explain;
 mod files;
 mod hosts;

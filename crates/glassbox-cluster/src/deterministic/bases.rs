@@ -159,7 +159,7 @@ impl RowsCopy {
         };
         out.send(self.to, message);
         self.sent += 1;
-        self.next_at_us = now_us + order.catch_up_us(bytes);
+        self.next_at_us = now_us + order.rows_us(bytes);
         false
     }
 

@@ -40,6 +40,16 @@ impl SealedEpoch {
         }
     }
 
+    /// Forgets the inputs, which no replica needs any more, and the digests.
+    fn purge(&mut self) {
+        (self.participants, self.count, self.written) = (PartitionSet::EMPTY, 0, Arc::default());
+        self.digests.clear();
+    }
+
+    fn is_purged(&self) -> bool {
+        self.participants.is_empty()
+    }
+
     /// How many bytes its inputs have.
     pub(super) fn bytes(&self) -> usize {
         self.written.len()
@@ -153,13 +163,18 @@ impl EpochLog {
 
     /// An epoch that may still be needed.
     pub(super) fn sealed(&self, epoch: u64) -> Option<&SealedEpoch> {
-        self.epochs.binary_search_by_key(&epoch, |it| it.epoch).ok().map(|at| &self.epochs[at])
+        self.at(epoch).map(|at| &self.epochs[at])
+    }
+
+    fn at(&self, epoch: u64) -> Option<usize> {
+        let at = self.epochs.binary_search_by_key(&epoch, |it| it.epoch).ok();
+        at.filter(|at| !self.epochs[*at].is_purged())
     }
 
     /// Notes the digests of an epoch at a replica; whether they are new. The epoch may be one that is not needed any
     /// more.
     pub(super) fn note_digests(&mut self, epoch: u64, replica: Address, digests: Digests) -> bool {
-        let Ok(at) = self.epochs.binary_search_by_key(&epoch, |it| it.epoch) else { return false };
+        let Some(at) = self.at(epoch) else { return false };
         let known = &mut self.epochs[at].digests;
         let is_new = known.get(&replica) != Some(&digests);
         known.insert(replica, digests);
@@ -168,9 +183,8 @@ impl EpochLog {
 
     /// Forgets the digests of a replica after an epoch: it has other rows now, or executes them again.
     pub(crate) fn forget_digests(&mut self, replica: Address, after: u64) {
-        for sealed in self.epochs.iter_mut().filter(|it| it.epoch > after) {
-            sealed.digests.remove(&replica);
-        }
+        let first = self.epochs.partition_point(|it| it.epoch <= after);
+        self.epochs.range_mut(first..).for_each(|it| _ = it.digests.remove(&replica));
     }
 
     /// The last epoch with inputs for a partition, of those that may still be needed.
@@ -209,15 +223,32 @@ impl EpochLog {
         *known = epoch.max(*known);
         let of_all = (0..self.sets).map(|replica| self.checkpoint(Address::Replica { partition, replica }));
         let Some(checkpoint) = of_all.min() else { return };
-        let purged = self.purged.entry(partition).or_default();
-        *purged = (*purged).max(checkpoint.min(self.last));
+        let (purged, upto) = (self.purged(partition), checkpoint.min(self.last));
+        if upto > purged {
+            self.purged.insert(partition, upto);
+            self.purge(purged, upto);
+        }
+    }
+
+    /// Forgets what no replica needs of the epochs after one, up to another. The log may have millions of epochs, so
+    /// others are not looked at, and the places of these remain while an earlier one is needed.
+    fn purge(&mut self, after: u64, upto: u64) {
+        let first = self.epochs.partition_point(|it| it.epoch <= after);
+        let end = self.epochs.partition_point(|it| it.epoch <= upto).min(self.epochs.len().saturating_sub(1));
         let purged = &self.purged;
         let has = |at: usize, epoch: u64| purged.get(&(at as u8)).is_some_and(|purged| *purged >= epoch);
-        let last = self.epochs.pop_back();
-        self.epochs.retain(|it| it.participants.iter().any(|at| !has(at, it.epoch)));
-        self.epochs.extend(last);
-        self.inputs = self.epochs.iter().map(|it| it.count).sum();
-        self.bytes = self.epochs.iter().map(|it| it.written.len()).sum();
+        for sealed in self.epochs.range_mut(first.min(end)..end) {
+            if sealed.participants.iter().all(|at| has(at, sealed.epoch)) {
+                (self.inputs, self.bytes) = (self.inputs - sealed.count, self.bytes - sealed.bytes());
+                sealed.purge();
+            }
+        }
+        // Also one that was the last when others before it were purged.
+        while self.epochs.len() > 1
+            && let Some(first) = self.epochs.pop_front_if(|it| it.participants.iter().all(|at| has(at, it.epoch)))
+        {
+            (self.inputs, self.bytes) = (self.inputs - first.count, self.bytes - first.bytes());
+        }
     }
 
     /// About how many bytes a base has.
@@ -234,7 +265,7 @@ impl EpochLog {
             std::iter::once(Entry::Inputs(epoch, it.inputs())).chain(digests)
         };
         let purged = self.purged.iter().map(|(partition, epoch)| Entry::Purged(*partition, *epoch));
-        let epochs = self.epochs.iter().flat_map(entries);
+        let epochs = self.epochs.iter().filter(|it| !it.is_purged()).flat_map(entries);
         let mut remembered: Vec<_> = purged.chain(epochs).collect();
         if self.epochs.back().is_none_or(|last| last.epoch != self.last) {
             // Epochs count on.

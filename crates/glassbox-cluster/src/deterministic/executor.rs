@@ -14,12 +14,13 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use glassbox::research::shard::{Call, DeclaredKeys, PartitionSet, Ran, Shard, Task, TouchedKeys};
+use glassbox::research::shard::{DeclaredKeys, Shard};
 
 use super::bases::Bases;
 use super::executing::ExecutingTxn;
 use super::merge::Merge;
 use super::peers::{LATE_US, Oldest, Peers};
+use super::reconnaissance::KeysRequests;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
@@ -27,7 +28,7 @@ use crate::protocol::input::{
     Digests, Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys, OrderSettings,
 };
 use crate::protocol::message::{Message, Outcome, StopReason};
-use crate::protocol::outbox::{Action, Outbox, Work};
+use crate::protocol::outbox::{Action, Outbox};
 use crate::scheduler::{LogPlace, Scheduler};
 
 /// The maximum number of transactions that have requested their locks: a scheduler may look at all of them.
@@ -35,9 +36,6 @@ const MAX_ACTIVE: usize = 128;
 
 /// Bytes of exchanges after which a base begins: less than a channel may have in flight.
 const EXCHANGE_BYTES: usize = 16 << 20;
-
-/// Keys that a reconnaissance may find; a call with more locks its partitions whole.
-const MAX_FOUND: usize = 4_096;
 
 /// The executor of a partition.
 #[derive(Debug)]
@@ -58,6 +56,7 @@ pub struct Executor {
     merge: Merge,
     /// Which of them were asked for what it lacks, and have not said that this is all: a bit for each.
     asked: u64,
+    pub(super) keys_requests: KeysRequests,
     /// Transactions that have requested their locks and have not ended.
     pub(super) active: BTreeMap<LogPlace, ExecutingTxn>,
     pub(super) places: BTreeMap<InputId, LogPlace>,
@@ -108,6 +107,7 @@ impl Executor {
             sequencers: configuration.sequencers().into_iter().map(|(sequencer, _)| sequencer).collect(),
             merge: Merge::new(configuration.sequencers().len(), 0),
             asked: 0,
+            keys_requests: KeysRequests::new(),
             active: BTreeMap::new(),
             places: BTreeMap::new(),
             next: 0,
@@ -238,7 +238,12 @@ impl Executor {
 
     /// Whether no transaction is active, and it lacks no input as far as it was told.
     pub fn is_idle(&self) -> bool {
-        self.asked == 0 && self.is_at_epoch_s_end() && self.scheduler.is_idle() && self.merge.is_empty()
+        !self.lacks_inputs() && self.is_at_epoch_s_end() && self.scheduler.is_idle() && self.merge.is_empty()
+    }
+
+    /// Whether it lacks inputs, as far as it was told.
+    pub(super) fn lacks_inputs(&self) -> bool {
+        self.asked != 0
     }
 
     /// Whether all received inputs have ended.
@@ -289,8 +294,7 @@ impl Executor {
             }
             Message::Exchange(exchange) => self.exchanged(*exchange, out),
             Message::Reconnoitre { id, call, participants } => {
-                let keys = self.reconnoitre(&call, participants, out).map(Box::new);
-                out.send(from, Message::Reconnoitred { id, partition: self.index(), keys });
+                self.asked_for_keys((from, id), (call, participants), out);
             }
             _ => {}
         }
@@ -400,6 +404,7 @@ impl Executor {
             Ok(()) => {
                 self.asked &= !(u64::from(is_last) << number);
                 self.take_due(out);
+                self.answer_keys_requests(out);
             }
             // Inputs before it were lost with their sender.
             Err(_) => self.ask_sequencer(number, out),
@@ -510,25 +515,6 @@ impl Executor {
                 }
             }
         }
-    }
-
-    /// Dry run without isolation: the keys of this partition that a call touches now; `None`: they depend on rows of
-    /// other partitions.
-    fn reconnoitre(&mut self, call: &Call, participants: PartitionSet, out: &mut Outbox) -> Option<DeclaredKeys> {
-        let (mut kept, mut touched) = (Default::default(), TouchedKeys::default());
-        let task = Task { participants, given: &[] };
-        let ran = self.shard.run(call, task, Some(&mut kept), Some(&mut touched));
-        out.did(Work::Fragment { watched: true });
-        match ran {
-            Ran::Done(_) => self.shard.undo(kept),
-            Ran::Aborted(_) => {}
-            Ran::Broken(broken) => {
-                self.broken = Some(format!("partition {}: {broken}", self.index()));
-                return None;
-            }
-            _ => return None,
-        }
-        (touched.requests.len() <= MAX_FOUND).then(|| DeclaredKeys::found(touched.requests))
     }
 
     /// Answers the client with this partition's part of the outcome.

@@ -15,6 +15,8 @@ pub(super) struct Follower {
     pub(super) since: u64,
     /// The last epoch with inputs for it that it was sent; `None`: it has not said yet what it has.
     pub(super) sent: Option<u64>,
+    /// Whether its connection broke since.
+    pub(super) is_cut: bool,
     /// When it may be sent more of what it lacks.
     pub(super) again: Again,
     /// The last epoch that it has executed, as far as is known.
@@ -34,6 +36,7 @@ impl Follower {
                 partition,
                 since,
                 sent,
+                is_cut: false,
                 again: Again::default(),
                 executed: 0,
                 unexecuted: VecDeque::new(),

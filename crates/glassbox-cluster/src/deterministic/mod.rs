@@ -26,6 +26,7 @@ mod input_log;
 mod linking;
 pub(crate) mod merge;
 mod peers;
+mod reconnaissance;
 mod running;
 pub(crate) mod sequencer;
 #[cfg(test)]

@@ -416,6 +416,13 @@ impl Sequencer {
         }
     }
 
+    /// The connection of a replica broke.
+    pub(crate) fn note_cut(&mut self, replica: Address) {
+        if let Some(at) = self.follower(replica) {
+            self.followers[at].is_cut = true;
+        }
+    }
+
     fn may_have_more(&self, again: Again, now_us: u64) -> bool {
         now_us >= again.at_us || self.sealed_bytes >= again.at_bytes
     }
@@ -444,8 +451,10 @@ impl Sequencer {
             self.followers[at].again.after = Some(after);
             return;
         }
+        self.followers[at].is_cut = false;
+        let works = |it: &Follower| it.partition == partition && it.replica != from && it.sent.is_some() && !it.is_cut;
+        let is_alone = !self.followers.iter().any(works);
         // Each request may wait for an epoch: then twice as many inputs are sent as have come.
-        let is_alone = !self.replicas_of(partition as u8).into_iter().any(|it| it != from && self.has_resumed(it));
         let come = self.followers[at].again.sealed.map_or(0, |sealed| self.sealed - sealed);
         let at_once = self.order.again_at_once(is_alone).max(2 * come as usize);
         self.followers[at].again = Again::default();
@@ -466,7 +475,7 @@ impl Sequencer {
                 self.followers[at].sent = None;
                 // It waits if others of its partition have work to do.
                 if !is_alone {
-                    let at_us = now_us + self.order.catch_up_us(bytes);
+                    let at_us = now_us + self.order.inputs_us(bytes);
                     let (at_bytes, sealed) = (self.sealed_bytes + bytes as u64 / 2, Some(self.sealed));
                     self.followers[at].again = Again { at_us, at_bytes, sealed, after: None };
                 }

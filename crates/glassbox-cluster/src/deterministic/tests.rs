@@ -43,7 +43,11 @@ impl Logged {
     }
 
     fn begun() -> Self {
-        let mut logged = Self::new(Sequencer::new(ME, &configuration()));
+        Self::begun_in(&configuration())
+    }
+
+    fn begun_in(configuration: &Configuration) -> Self {
+        let mut logged = Self::new(Sequencer::new(ME, configuration));
         let mut out = Outbox::default();
         logged.sequencer.begin_journal(ME, &mut out);
         logged.carry_out(out);
@@ -136,6 +140,36 @@ fn a_recovered_partition_is_idle_once_it_was_told_that_it_lacks_nothing() {
     assert!(executor.is_idle());
 }
 
+/// Clients take the first answer of a partition's replicas.
+#[test]
+fn a_replica_that_lacks_inputs_is_asked_for_keys_in_vain_until_it_has_them() {
+    let shard = Shard::new(&catalog(), 0, 2, 1 << 20).unwrap();
+    let (kind, base, mut out) = (SchedulerKind::Vll, (4, Vec::new()), Outbox::default());
+    let mut executor = Executor::recovered(partition(0), shard, kind, &configuration(), base, &mut out);
+    let answered = |out: &mut Outbox| -> Vec<u64> {
+        let answer = |action| match action {
+            Action::Send(CLIENT, Message::Reconnoitred { id, partition: 0, .. }) => Some(id),
+            _ => None,
+        };
+        out.actions.drain(..).filter_map(answer).collect()
+    };
+    let ask = |id| {
+        let call = Call { procedure: 0, arguments: vec![1].into(), now: Timestamp::default(), seed: 0 };
+        Message::Reconnoitre { id, call, participants: PartitionSet::of(0) }
+    };
+    executor.handle(CLIENT, ask(0), &mut out);
+    executor.handle(CLIENT, ask(1), &mut out);
+    assert!(answered(&mut out).is_empty());
+    executor.handle(ME, Message::Inputs(InputBatch::empty(4, 4)), &mut out);
+    assert_eq!(answered(&mut out), [0, 1]);
+    executor.handle(CLIENT, ask(2), &mut out);
+    assert_eq!(answered(&mut out), [2]);
+    // It never has many that wait: the oldest is answered from the rows as they are.
+    executor.handle(ME, Message::ResumeAfter(0), &mut out);
+    (0..1_025).for_each(|id| executor.handle(CLIENT, ask(id), &mut out));
+    assert_eq!(answered(&mut out), [0]);
+}
+
 #[test]
 fn a_long_log_is_sent_again_piece_by_piece() {
     let mut logged = Logged::begun();
@@ -157,6 +191,22 @@ fn a_long_log_is_sent_again_piece_by_piece() {
     let epochs = logged.epochs(0);
     assert!(epochs.iter().zip(1..).all(|(epoch, next)| *epoch == (next - 1, next)), "without a gap");
     assert_eq!((pieces, epochs.len()), (3, 10_003));
+}
+
+/// While another replica of the partition works, it is sent little at once.
+#[test]
+fn a_replica_that_is_cut_off_slows_no_other_one_down() {
+    let at_once = |is_cut: bool| {
+        let mut logged = Logged::begun_in(&Configuration::first(2, 2, SCHEME));
+        (0..10_000).for_each(|_| logged.submit_to(0));
+        if is_cut {
+            logged.sequencer.note_cut(partition(0));
+        }
+        logged.sent.clear();
+        logged.handle(Address::Replica { partition: 0, replica: 1 }, Message::ResumeAfter(0));
+        logged.sent.len()
+    };
+    assert_eq!([false, true].map(at_once), [64, 4_096]);
 }
 
 #[test]

@@ -485,6 +485,9 @@ impl Member {
     pub fn on_replica_disconnected(&mut self, replica: Address, now_us: u64) {
         let watch = self.agreed.as_mut().and_then(|agreed| agreed.watch());
         watch.into_iter().for_each(|watch| watch.note_cut(replica, now_us));
+        if let Role::Sequencer(sequencer) = &mut self.role {
+            sequencer.note_cut(replica);
+        }
     }
 
     /// This member of a cluster with so many coordinators, if another number than those that agree at first.

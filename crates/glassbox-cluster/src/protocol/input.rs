@@ -60,8 +60,9 @@ pub struct OrderSettings {
     /// default: 524,288. After eight times as many, a replica that has made none is left out if there is another: it
     /// takes that one's rows when it is back.
     pub logged: u32,
-    /// How fast a replica that lacks rows or inputs is sent them while others of its partition work, in megabytes a
-    /// second of each sender; 0, the default: 8. Inputs are sent at least twice as fast as they are added to the log.
+    /// How fast a replica that lacks rows is sent them while others of its partition work, in megabytes a second of
+    /// each sender; 0, the default: 8. Inputs, which it executes too, are sent at a quarter of it, but at least twice
+    /// as fast as they are added to the log.
     pub catch_up_mb_s: u32,
     /// In replica sets: how many kibibytes of what a replica sent to another partition it keeps for replicas of that
     /// one that are away; 0, the default: 65,536. One that needs more takes the rows of another set.
@@ -106,10 +107,15 @@ impl OrderSettings {
         }
     }
 
-    /// How long the next bytes wait for a replica that was sent this many, in microseconds.
-    pub(crate) fn catch_up_us(&self, bytes: usize) -> u64 {
+    /// How long the next rows wait for a replica that was sent so many bytes of them, in microseconds.
+    pub(crate) fn rows_us(&self, bytes: usize) -> u64 {
         let mb_s = if self.catch_up_mb_s == 0 { Self::CATCH_UP_MB_S } else { self.catch_up_mb_s };
         bytes as u64 / u64::from(mb_s)
+    }
+
+    /// The same of inputs.
+    pub(crate) fn inputs_us(&self, bytes: usize) -> u64 {
+        4 * self.rows_us(bytes)
     }
 
     /// How many bytes of what it sent to another partition a replica keeps.
@@ -127,7 +133,7 @@ impl OrderSettings {
         }
     }
 
-    /// Megabytes of rows and inputs that a replica is sent in a second.
+    /// Megabytes of rows that a replica is sent in a second.
     const CATCH_UP_MB_S: u32 = 8;
     /// The duration of the paper's epochs, in microseconds.
     pub(crate) const EPOCH_US: u32 = 10_000;

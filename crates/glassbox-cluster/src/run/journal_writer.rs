@@ -23,6 +23,8 @@ const BASE_AFTER_BYTES: u64 = 256 << 20;
 const BASE_AT_ONCE_BYTES: u64 = 32 << 20;
 /// The pause before a base that failed is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
+/// A disk hangs when records wait and none has become durable for so long, in microseconds.
+const HANGS_AFTER_US: u64 = 1_000_000;
 
 /// A replica's journal.
 pub struct JournalWriter {
@@ -43,7 +45,27 @@ pub struct JournalWriter {
     base_records: u64,
     /// Bytes of entries in this life.
     written: u64,
+    progress: DiskProgress,
     failed: Option<String>,
+}
+
+/// What the disk has done since it was looked at last.
+#[derive(Debug, Default)]
+struct DiskProgress {
+    durable: Option<Lsn>,
+    /// Since when records have waited and none has become durable, as far as was seen, in microseconds.
+    since_us: Option<u64>,
+}
+
+impl DiskProgress {
+    /// Whether records wait and none has become durable for long.
+    fn hangs(&mut self, (durable, appended): (Lsn, Lsn), now_us: u64) -> bool {
+        if self.durable.replace(durable) != Some(durable) || durable == appended {
+            self.since_us = None;
+            return false;
+        }
+        now_us.saturating_sub(*self.since_us.get_or_insert(now_us)) > HANGS_AFTER_US
+    }
 }
 
 impl JournalWriter {
@@ -89,6 +111,7 @@ impl JournalWriter {
             based: None,
             base_records: 0,
             written: 0,
+            progress: DiskProgress::default(),
             failed: None,
         })
     }
@@ -243,6 +266,11 @@ impl JournalWriter {
             // The forcing thread ends only when the log has failed.
             let _ = self.forces.send(());
         }
+    }
+
+    /// Whether the disk hangs. To be asked again and again while something depends on it.
+    pub(super) fn hangs(&mut self, now_us: u64) -> bool {
+        self.progress.hangs((self.journal.durable(), self.journal.appended()), now_us)
     }
 
     /// The last entry that has become durable since the last call.

@@ -182,6 +182,10 @@ impl Node {
 
     /// Receives a message.
     pub(super) fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
+        // It can promise nothing, so its group goes on without it.
+        if matches!(packet.message, Message::Probe) && self.journal.as_mut().is_some_and(|it| it.hangs(now_us)) {
+            return;
+        }
         match &mut self.member {
             Some(member) => member.handle(from, packet, now_us, out),
             None if matches!(packet.message, Message::AskTurn { .. }) => {
@@ -258,8 +262,13 @@ impl Node {
         };
         let mut did = false;
         if member.next_tick_us().is_some() {
-            member.tick(now_us(), out);
+            let now_us = now_us();
+            member.tick(now_us, out);
             did = !out.actions.is_empty();
+            let asks = |action: &Action| matches!(action, Action::Send(_, Message::Returned { .. }));
+            if out.actions.iter().any(asks) && self.journal.as_mut().is_some_and(|it| it.hangs(now_us)) {
+                out.actions.retain(|it| !asks(it));
+            }
         }
         if let Some(journal) = &mut self.journal {
             if let Some(sequence) = journal.held() {

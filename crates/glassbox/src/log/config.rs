@@ -15,6 +15,8 @@ pub(crate) struct LogConfig {
     pub(crate) segment_bytes: u64,
     /// Size of the ring in bytes: a power of two of at least 4096. A record has at most a quarter of it.
     pub(crate) log_buffer_bytes: usize,
+    /// Whether the ring's memory is present from the beginning, so that appends cause no page faults.
+    pub(crate) prefault: bool,
     /// Whether `wait` waits for a force. If not, the log thread still writes and forces everything, within tens of
     /// milliseconds.
     pub(crate) force: bool,
@@ -36,6 +38,7 @@ impl Default for LogConfig {
         Self {
             segment_bytes,
             log_buffer_bytes,
+            prefault: true,
             force: true,
             appenders: 64,
             threads: true,

@@ -155,7 +155,7 @@ impl Sleeper {
 impl LogState {
     pub fn new(config: LogConfig, segments: Segments, writer: Writer, end: Lsn) -> Self {
         Self {
-            ring: Ring::new(config.log_buffer_bytes, end.0, config.appenders),
+            ring: Ring::new(config.log_buffer_bytes, config.prefault, end.0, config.appenders),
             max_record_bytes: config.max_record_bytes(),
             config,
             segments,

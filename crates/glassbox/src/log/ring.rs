@@ -4,12 +4,14 @@
 //! on the argument there and copies the records.
 
 use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
 
 use super::format::{LENGTH_BYTES, framed};
 use super::order::{Order, Purpose, RingSlot};
 
 pub(super) struct Ring {
-    bytes: Box<[UnsafeCell<u8>]>,
+    /// Written before they are read.
+    bytes: Box<[MaybeUninit<UnsafeCell<u8>>]>,
     order: Order,
 }
 
@@ -18,11 +20,15 @@ pub(super) struct Ring {
 unsafe impl Sync for Ring {}
 
 impl Ring {
-    /// A ring of `bytes` bytes, a power of two, whose first position is `start`.
-    pub fn new(bytes: usize, start: u64, appenders: usize) -> Self {
+    /// A ring of `bytes` bytes, a power of two, whose first position is `start`. `prefault`: its memory is present at
+    /// once.
+    pub fn new(bytes: usize, prefault: bool, start: u64, appenders: usize) -> Self {
         assert!(bytes.is_power_of_two() && bytes >= 8 && start.is_multiple_of(8));
-        // Written, not only allocated, so that appends cause no page faults. These bytes are never read.
-        let bytes: Box<[_]> = vec![0xa5_u8; bytes].into_iter().map(UnsafeCell::new).collect();
+        let mut bytes = Box::new_uninit_slice(bytes);
+        if prefault {
+            // So that appends cause no page faults.
+            bytes.fill_with(|| MaybeUninit::new(UnsafeCell::new(0xa5)));
+        }
         let order = Order::new(bytes.len() as u64, start, appenders);
         Self { bytes, order }
     }
@@ -80,7 +86,7 @@ impl Ring {
     #[inline]
     unsafe fn copy(&self, start: u64, end: u64, record: &[u8]) {
         let place = |at: u64| (at & (self.capacity() - 1)) as usize;
-        let base: *mut u8 = UnsafeCell::raw_get(self.bytes.as_ptr());
+        let base: *mut u8 = UnsafeCell::raw_get(self.bytes.as_ptr().cast());
         let from = place(start + LENGTH_BYTES as u64);
         let first = record.len().min(self.bytes.len() - from);
         // SAFETY: eight bytes from a multiple of 8 do not wrap, so neither do the first four of them; `from + first`
@@ -105,7 +111,7 @@ impl Ring {
         let length = (to - from) as usize;
         let start = (from & (self.capacity() - 1)) as usize;
         let first = length.min(self.bytes.len() - start);
-        let base: *const u8 = UnsafeCell::raw_get(self.bytes.as_ptr());
+        let base: *const u8 = UnsafeCell::raw_get(self.bytes.as_ptr().cast());
         // SAFETY: both ranges lie in the ring. Everything there is copied (`to <= complete`) and no append writes
         // there before `tail` passes it.
         unsafe {

@@ -71,3 +71,22 @@ fn a_base_that_cannot_be_begun_is_postponed() {
     journal.secure(&mut shard());
     assert!(journal.failed().is_some() && !journal.is_base_due(0));
 }
+
+#[test]
+fn a_disk_that_makes_no_progress_with_what_waits_hangs() {
+    let (dir, configuration) = (tempfile::tempdir().unwrap(), Configuration::first(1, 1, SchemeKind::Blocking));
+    let (woken, wakes) = mpsc::channel();
+    let mut journal = open(&dir, 7, woken).unwrap();
+    let first = journal.journal.durable();
+    journal.entry(1, Entry::NoOp);
+    journal.force(&configuration);
+    wakes.recv().unwrap();
+    let second = journal.journal.durable();
+    let (mut disk, s) = (DiskProgress::default(), 1_000_000);
+    let looks = [(first, first, 0), (first, second, 90 * s), (first, second, 91 * s), (first, second, 91 * s + 1)];
+    assert_eq!(looks.map(|(durable, appended, at)| disk.hangs((durable, appended), at)), [false, false, false, true]);
+    assert!(!disk.hangs((second, second), 92 * s), "it has gone on");
+    // However much waits.
+    assert!(!disk.hangs((first, second), 93 * s) && !disk.hangs((second, first), 200 * s));
+    assert!(!journal.hangs(0) && !journal.hangs(10 * s), "nothing waits");
+}

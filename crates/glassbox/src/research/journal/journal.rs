@@ -45,7 +45,9 @@ impl JournalConfig {
 
     pub(crate) fn log(&self) -> LogConfig {
         let &Self { segment_bytes, log_buffer_bytes, threads, .. } = self;
-        LogConfig { segment_bytes, log_buffer_bytes, threads, appenders: 1, ..LogConfig::default() }
+        // A process that is restarted beside others would take their time to make 128 MiB present.
+        let prefault = false;
+        LogConfig { segment_bytes, log_buffer_bytes, prefault, threads, appenders: 1, ..LogConfig::default() }
     }
 }
 
