@@ -59,8 +59,7 @@ pub fn once(words: &[(&str, usize)], program: impl Fn() -> Ran) -> String {
 
 /// Interrupts a program as from a keyboard, and waits for its end.
 pub fn interrupted(child: Child) -> Ran {
-    // SAFETY: a plain system call; the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    assert!(does(&format!("kill -INT {}", child.id())));
     Ran::from(child.wait_with_output().unwrap())
 }
 

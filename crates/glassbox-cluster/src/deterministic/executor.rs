@@ -20,7 +20,7 @@ use super::bases::Bases;
 use super::executing::ExecutingTxn;
 use super::merge::Merge;
 use super::peers::{LATE_US, Oldest, Peers};
-use super::reconnaissance::KeysRequests;
+use super::reconnaissance::{KeysRequest, KeysRequests};
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
@@ -56,7 +56,7 @@ pub struct Executor {
     merge: Merge,
     /// Which of them were asked for what it lacks, and have not said that this is all: a bit for each.
     asked: u64,
-    pub(super) keys_requests: KeysRequests,
+    keys_requests: KeysRequests,
     /// Transactions that have requested their locks and have not ended.
     pub(super) active: BTreeMap<LogPlace, ExecutingTxn>,
     pub(super) places: BTreeMap<InputId, LogPlace>,
@@ -107,7 +107,7 @@ impl Executor {
             sequencers: configuration.sequencers().into_iter().map(|(sequencer, _)| sequencer).collect(),
             merge: Merge::new(configuration.sequencers().len(), 0),
             asked: 0,
-            keys_requests: KeysRequests::new(),
+            keys_requests: KeysRequests::default(),
             active: BTreeMap::new(),
             places: BTreeMap::new(),
             next: 0,
@@ -242,7 +242,7 @@ impl Executor {
     }
 
     /// Whether it lacks inputs, as far as it was told.
-    pub(super) fn lacks_inputs(&self) -> bool {
+    fn lacks_inputs(&self) -> bool {
         self.asked != 0
     }
 
@@ -284,6 +284,8 @@ impl Executor {
             }
             Message::Stop { why, .. } => self.broken = Some(self.reason(&why)),
             Message::WriteCheckpoint if self.is_base_due(0) => self.bases.is_due = true,
+            // It is being made.
+            Message::WriteCheckpoint if self.bases.is_due || self.bases.making.is_some() => {}
             // It has executed nothing since.
             Message::WriteCheckpoint if self.bases.based > 0 => {
                 out.send(from, Message::Checkpointed(self.bases.based));
@@ -294,12 +296,26 @@ impl Executor {
             }
             Message::Exchange(exchange) => self.exchanged(*exchange, out),
             Message::Reconnoitre { id, call, participants } => {
-                self.asked_for_keys((from, id), (call, participants), out);
+                self.keys_requests.push(KeysRequest { client: from, id, call, participants });
+                self.answer_keys_requests(out);
             }
             _ => {}
         }
         self.go_on(out);
         self.ask_for_more(out);
+    }
+
+    /// Answers the requests for keys that need not wait.
+    fn answer_keys_requests(&mut self, out: &mut Outbox) {
+        while let Some(request) = self.keys_requests.next(self.lacks_inputs()) {
+            let partition = self.index();
+            let keys = request.reconnoitre(&mut self.shard, out).unwrap_or_else(|broken| {
+                self.broken = Some(format!("partition {partition}: {broken}"));
+                None
+            });
+            let (id, keys) = (request.id, keys.map(Box::new));
+            out.send(request.client, Message::Reconnoitred { id, partition, keys });
+        }
     }
 
     /// Begins all transactions that can begin, and the base or copy that is due if none is active.

@@ -527,6 +527,10 @@ impl Sequencer {
     /// A replica needs no inputs up to an epoch any more.
     fn truncate(&mut self, from: Address, epoch: u64, out: &mut Outbox) {
         let Some(at) = self.follower(from) else { return };
+        if self.followers[at].noted.replace(epoch) == Some(epoch) {
+            // The answer of one that was asked, and has none that is later: it would be asked and answer for ever.
+            return;
+        }
         self.followers[at].unexecuted.retain(|(other, ..)| *other > epoch);
         self.epochs.note_checkpoint(from, epoch);
         self.asked.remove(&from);

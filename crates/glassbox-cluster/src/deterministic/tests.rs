@@ -239,6 +239,12 @@ fn a_partition_for_which_a_long_log_is_kept_is_asked_for_a_checkpoint() {
         logged.sent.clear();
     }
     assert_eq!(logged.asked, [partition(1)]);
+    // It has none that is later than the one that is known: it is not asked again and again.
+    for _ in 0..3 {
+        logged.handle(partition(1), Message::Checkpointed(0));
+        logged.submit_to(0);
+    }
+    assert_eq!(logged.asked, [partition(1); 2]);
 }
 
 #[test]

@@ -23,6 +23,7 @@ pub fn config() -> LogConfig {
     LogConfig {
         segment_bytes: 16 << 10,
         log_buffer_bytes: 16 << 10,
+        prefault: true,
         force: true,
         appenders: 8,
         threads: false,
