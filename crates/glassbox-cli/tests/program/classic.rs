@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Ran, program, run, run_well, text};
+use crate::common::{interrupted, program, run, run_well, text};
 
 const CLASSIC: [&str; 5] = ["tpcc", "--small", "--architecture", "classic", "--dir"];
 
@@ -132,9 +132,7 @@ fn ctrl_c_ends_with_the_results_so_far() {
         }
     }
     std::thread::sleep(Duration::from_millis(500));
-    // SAFETY: a plain system call; the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = interrupted(child);
     assert_eq!(ran.status, Some(0), "{}", ran.err);
     assert!(ran.out.contains("interrupted after") && ran.out.contains("all 13 conditions hold"), "{}", ran.out);
     assert!(run_well(&["verify", text(&database)]).out.contains("All is well."));

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use crate::common::{Ran, interrupted, once, program, run, run_well};
+use crate::common::{Ran, does, interrupted, once, program, run, run_well};
 
 const SCHEMES: [&str; 4] = ["blocking", "speculation", "locking", "occ"];
 
@@ -197,9 +197,7 @@ fn a_running_cluster_is_operated_by_commands() {
     std::thread::sleep(Duration::from_millis(700));
     // While a watcher runs, a user can decide.
     says(&["promote", "1"], 0, "is primary");
-    // SAFETY: a plain system call; the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(watch.id() as i32, libc::SIGINT) }, 0);
-    let watched = Ran::from(watch.wait_with_output().unwrap());
+    let watched = interrupted(watch);
     assert!(watched.status == Some(0) && watched.out.starts_with("watching"), "{}{}", watched.out, watched.err);
     says(&["bring-back", "1", "0"], 0, "configuration");
     let ran = interrupted(child);
@@ -420,8 +418,7 @@ fn a_backup_that_ended_is_reported_and_the_others_are_checked_once_it_is_left_ou
     // The processes were started in the order of the addresses: the backup is the last one.
     let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
     let backup: i32 = children.split_whitespace().last().unwrap().parse().unwrap();
-    // SAFETY: a plain system call; the process is a child of our child, which has not ended.
-    assert_eq!(unsafe { libc::kill(backup, libc::SIGKILL) }, 0);
+    assert!(does(&format!("kill -KILL {backup}")));
     let mut told = String::new();
     while !told.contains("clients wait") {
         let next = line(child.stderr.as_mut().unwrap());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::common::{Ran, program, run, run_well, text};
+use crate::common::{Ran, interrupted, program, run, run_well, text};
 
 /// Values by figure, row and metric.
 fn values(json: &str) -> HashMap<(String, String, String), f64> {
@@ -158,9 +158,7 @@ fn ctrl_c_ends_with_the_results_so_far_and_others_are_kept_out_until_then() {
         let holder = format!("the database is open in process {}; close it there first", child.id());
         assert!(ran.err.contains(&holder), "{}", ran.err);
     }
-    // SAFETY: a plain system call; the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ran = interrupted(child);
     assert_eq!(ran.status, Some(0), "{}", ran.err);
     assert!(ran.out.contains("interrupted after") && ran.out.contains("all 13 conditions hold"), "{}", ran.out);
     assert!(run_well(&["verify", text(&database)]).out.contains("All is well."));

@@ -15,7 +15,7 @@ pub(super) struct Follower {
     pub(super) since: u64,
     /// The last epoch with inputs for it that it was sent; `None`: it has not said yet what it has.
     pub(super) sent: Option<u64>,
-    /// Whether its connection broke since.
+    /// Whether its connection broke since it asked for inputs last.
     pub(super) is_cut: bool,
     /// When it may be sent more of what it lacks.
     pub(super) again: Again,

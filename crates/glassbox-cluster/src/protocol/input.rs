@@ -113,7 +113,7 @@ impl OrderSettings {
         bytes as u64 / u64::from(mb_s)
     }
 
-    /// The same of inputs.
+    /// How long the next inputs wait, likewise.
     pub(crate) fn inputs_us(&self, bytes: usize) -> u64 {
         4 * self.rows_us(bytes)
     }

@@ -4,15 +4,12 @@ use crate::Problems;
 use crate::source::{Source, all, words};
 
 /// Directories and files that may contain `unsafe`, and what for.
-const ALLOWED: [(&str, &str); 43] = [
+const ALLOWED: [(&str, &str); 40] = [
     ("crates/glassbox/src/prefetch.rs", "asks the processor for memory, which accesses none"),
     ("crates/glassbox/src/huge_pages.rs", "has memory made present, which accesses none"),
     ("crates/glassbox/src/log/ring.rs", "bytes shared between appenders and the flusher"),
     ("crates/glassbox/src/log/flush.rs", "the flusher's side of the ring"),
     ("crates/glassbox/src/log/tests/interleavings.rs", "loom's cells, which check what others would claim"),
-    ("crates/glassbox-cli/tests/program/tpcc.rs", "sends the program a signal"),
-    ("crates/glassbox-cli/tests/program/classic.rs", "sends the program a signal"),
-    ("crates/glassbox-cli/tests/program/cluster.rs", "sends the program a signal"),
     ("crates/glassbox/src/log/writer.rs", "the flusher's side of the ring"),
     ("crates/glassbox/src/partitioned/storage/memory/", "rows and index nodes in mapped memory"),
     ("crates/glassbox/src/partitioned/token.rs", "a queue on the stacks of those who wait"),

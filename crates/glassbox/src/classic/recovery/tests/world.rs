@@ -23,12 +23,12 @@ pub fn config() -> LogConfig {
     LogConfig {
         segment_bytes: 16 << 10,
         log_buffer_bytes: 16 << 10,
-        prefault: true,
         force: true,
         appenders: 8,
         threads: false,
         undo_room: true,
         spare_segments: 1,
+        ..LogConfig::default()
     }
 }
 
