@@ -25,8 +25,8 @@ use crate::types::{LogId, Snapshot, SnapshotMeta, StoredMembership, Types, Vote}
 const PIECE_BYTES: usize = 256 << 10;
 /// The maximum number of entries in one request. A member that has more to send to another one has its own work to do.
 pub(crate) const MAX_ENTRIES: u64 = 32;
-/// A member that others decide without gets what it lacks in one part of so many of the time.
-const PART_OF_TIME: u32 = 4;
+/// A member that others decide without gets what it lacks in one quarter of the time.
+const CATCH_UP_SHARE: u32 = 4;
 /// Bytes a second that the slowest disk forces.
 const SLOW_DISK: f64 = 10e6;
 
@@ -150,12 +150,11 @@ impl Drop for Pending {
 }
 
 impl Peer {
-    /// Whether the member lacks many entries after this one, while others decide without it.
-    fn catches_up(&self, sent: u64) -> bool {
+    /// The last entry of this member's log, and the last one that is decided.
+    fn ends(&self) -> (u64, u64) {
         let inner = self.shared.lock();
         let index = |id: Option<LogId>| id.map_or(0, |id| id.index);
-        let last = index(inner.stored.last());
-        last > sent + MAX_ENTRIES && index(inner.applied) + MAX_ENTRIES > last
+        (index(inner.stored.last()), index(inner.applied))
     }
 
     async fn ask(&self, request: Request, within: Duration) -> Result<Response, Unreachable<Types>> {
@@ -189,12 +188,18 @@ impl RaftNetworkV2<Types> for Peer {
         request: AppendEntriesRequest<Types>,
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<Types>, RPCError<Types>> {
-        let sent = request.entries.last().map(RaftEntry::index);
+        let (sent, count) = (request.entries.last().map(RaftEntry::index), request.entries.len() as u64);
+        let before = self.ends();
         let began = SimInstant::now();
         let response = self.ask(Request::Append(request), option.hard_ttl().max(self.patience)).await?;
-        if sent.is_some_and(|sent| self.catches_up(sent)) {
+        let (last, decided) = self.ends();
+        let is_late = sent.is_some_and(|sent| last > sent + MAX_ENTRIES);
+        let others_decide = decided > before.1 || decided == last;
+        // It gets at least twice what the log grows by.
+        let comes_nearer = count >= 2 * u64::from(CATCH_UP_SHARE) * (last - before.0);
+        if is_late && others_decide && comes_nearer {
             // Both have other work to do.
-            SimRuntime::sleep(began.elapsed() * (PART_OF_TIME - 1)).await;
+            SimRuntime::sleep(began.elapsed() * (CATCH_UP_SHARE - 1)).await;
         }
         match response {
             Response::Append(response) => Ok(response),

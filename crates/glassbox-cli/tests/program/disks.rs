@@ -14,8 +14,9 @@ impl Disk {
     /// `None`: this system, or this user, cannot make one.
     fn new(image: &Path, at: PathBuf) -> Option<Self> {
         let (image, path) = (text(image), text(&at));
-        let is_made = does(&format!("truncate -s 1G {image} && mkfs.ext4 -q {image} && mkdir -p {path}"))
-            && does(&format!("mount -o loop {image} {path} && rmdir {path}/lost+found && which fsfreeze"));
+        let is_made = does("which fsfreeze mkfs.ext4")
+            && does(&format!("truncate -s 1G {image} && mkfs.ext4 -q {image} && mkdir -p {path}"))
+            && does(&format!("mount -o loop {image} {path} && rmdir {path}/lost+found"));
         is_made.then_some(Self { at })
     }
 

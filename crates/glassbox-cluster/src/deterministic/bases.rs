@@ -20,6 +20,8 @@ pub(super) struct Bases {
     pub(super) has_journal: bool,
     /// Whether a base begins as soon as no transaction is active.
     pub(super) is_due: bool,
+    /// The sequencer that has asked for a base.
+    pub(super) asked_by: Option<Address>,
     /// The epoch of the base that is being written.
     pub(super) making: Option<u64>,
     /// Inputs since the last base.
@@ -159,7 +161,7 @@ impl RowsCopy {
         };
         out.send(self.to, message);
         self.sent += 1;
-        self.next_at_us = now_us + order.rows_us(bytes);
+        self.next_at_us = now_us + order.pause_after_rows_us(bytes);
         false
     }
 

@@ -41,12 +41,12 @@ impl SealedEpoch {
     }
 
     /// Forgets the inputs, which no replica needs any more, and the digests.
-    fn purge(&mut self) {
+    fn clear(&mut self) {
         (self.participants, self.count, self.written) = (PartitionSet::EMPTY, 0, Arc::default());
         self.digests.clear();
     }
 
-    fn is_purged(&self) -> bool {
+    fn is_cleared(&self) -> bool {
         self.participants.is_empty()
     }
 
@@ -81,6 +81,8 @@ pub(crate) struct EpochLog {
     pub(super) inputs: usize,
     /// Their bytes.
     bytes: usize,
+    /// Epochs in them that are forgotten.
+    cleared: usize,
     /// The last epoch, which may not be needed any more.
     pub(super) last: u64,
     /// The epoch of each replica's checkpoint; [`DROPPED`]: nothing is kept for it.
@@ -98,7 +100,7 @@ impl EpochLog {
     /// An empty log, which this number of replica sets execute.
     pub(super) fn new(sets: u8) -> Self {
         let (epochs, checkpoints, purged) = (VecDeque::new(), BTreeMap::new(), BTreeMap::new());
-        Self { sets, epochs, inputs: 0, bytes: 0, last: 0, checkpoints, purged, now_us: 0 }
+        Self { sets, epochs, inputs: 0, bytes: 0, cleared: 0, last: 0, checkpoints, purged, now_us: 0 }
     }
 
     /// The log of a base.
@@ -117,7 +119,12 @@ impl EpochLog {
         self.now_us = self.now_us.max(sealed.now_us);
         if sealed.count > 0 {
             (self.inputs, self.bytes) = (self.inputs + sealed.count, self.bytes + sealed.written.len());
+            let before = self.epochs.back().map(|it| it.epoch);
             self.epochs.push_back(sealed);
+            if let Some(before) = before {
+                // It stayed only as the last one.
+                self.purge(before.saturating_sub(1), before);
+            }
         }
     }
 
@@ -168,7 +175,7 @@ impl EpochLog {
 
     fn at(&self, epoch: u64) -> Option<usize> {
         let at = self.epochs.binary_search_by_key(&epoch, |it| it.epoch).ok();
-        at.filter(|at| !self.epochs[*at].is_purged())
+        at.filter(|at| !self.epochs[*at].is_cleared())
     }
 
     /// Notes the digests of an epoch at a replica; whether they are new. The epoch may be one that is not needed any
@@ -231,16 +238,17 @@ impl EpochLog {
     }
 
     /// Forgets what no replica needs of the epochs after one, up to another. The log may have millions of epochs, so
-    /// others are not looked at, and the places of these remain while an earlier one is needed.
+    /// others are not looked at. A forgotten one stays, empty, until half of all are.
     fn purge(&mut self, after: u64, upto: u64) {
         let first = self.epochs.partition_point(|it| it.epoch <= after);
         let end = self.epochs.partition_point(|it| it.epoch <= upto).min(self.epochs.len().saturating_sub(1));
         let purged = &self.purged;
         let has = |at: usize, epoch: u64| purged.get(&(at as u8)).is_some_and(|purged| *purged >= epoch);
         for sealed in self.epochs.range_mut(first.min(end)..end) {
-            if sealed.participants.iter().all(|at| has(at, sealed.epoch)) {
+            if !sealed.is_cleared() && sealed.participants.iter().all(|at| has(at, sealed.epoch)) {
                 (self.inputs, self.bytes) = (self.inputs - sealed.count, self.bytes - sealed.bytes());
-                sealed.purge();
+                sealed.clear();
+                self.cleared += 1;
             }
         }
         // Also one that was the last when others before it were purged.
@@ -248,6 +256,11 @@ impl EpochLog {
             && let Some(first) = self.epochs.pop_front_if(|it| it.participants.iter().all(|at| has(at, it.epoch)))
         {
             (self.inputs, self.bytes) = (self.inputs - first.count, self.bytes - first.bytes());
+            self.cleared -= usize::from(first.is_cleared());
+        }
+        if 2 * self.cleared > self.epochs.len() {
+            self.epochs.retain(|it| !it.is_cleared());
+            self.cleared = 0;
         }
     }
 
@@ -265,7 +278,7 @@ impl EpochLog {
             std::iter::once(Entry::Inputs(epoch, it.inputs())).chain(digests)
         };
         let purged = self.purged.iter().map(|(partition, epoch)| Entry::Purged(*partition, *epoch));
-        let epochs = self.epochs.iter().filter(|it| !it.is_purged()).flat_map(entries);
+        let epochs = self.epochs.iter().filter(|it| !it.is_cleared()).flat_map(entries);
         let mut remembered: Vec<_> = purged.chain(epochs).collect();
         if self.epochs.back().is_none_or(|last| last.epoch != self.last) {
             // Epochs count on.

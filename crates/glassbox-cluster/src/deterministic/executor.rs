@@ -283,31 +283,45 @@ impl Executor {
                 }
             }
             Message::Stop { why, .. } => self.broken = Some(self.reason(&why)),
-            Message::WriteCheckpoint if self.is_base_due(0) => self.bases.is_due = true,
-            // It is being made.
-            Message::WriteCheckpoint if self.bases.is_due || self.bases.making.is_some() => {}
-            // It has executed nothing since.
-            Message::WriteCheckpoint if self.bases.based > 0 => {
-                out.send(from, Message::Checkpointed(self.bases.based));
-            }
-            // Without a journal it never executes anything again.
-            Message::WriteCheckpoint if !self.bases.has_journal => {
-                out.send(from, Message::Checkpointed(self.merge.complete()));
+            Message::WriteCheckpoint => {
+                self.bases.asked_by = Some(from);
+                self.write_checkpoint(out);
             }
             Message::Exchange(exchange) => self.exchanged(*exchange, out),
             Message::Reconnoitre { id, call, participants } => {
                 self.keys_requests.push(KeysRequest { client: from, id, call, participants });
-                self.answer_keys_requests(out);
             }
             _ => {}
         }
         self.go_on(out);
         self.ask_for_more(out);
+        self.answer_keys_requests(out);
+    }
+
+    /// Writes the checkpoint that a sequencer has asked for. While inputs are missing it would soon be asked for the
+    /// next one.
+    fn write_checkpoint(&mut self, out: &mut Outbox) {
+        if self.lacks_inputs() {
+            return;
+        }
+        let Some(sequencer) = self.bases.asked_by.take() else { return };
+        if self.is_base_due(0) {
+            self.bases.is_due = true;
+        } else if !self.bases.has_journal {
+            // It never executes anything again.
+            out.send(sequencer, Message::Checkpointed(self.merge.complete()));
+        } else if self.bases.based > 0 && !self.bases.is_due && self.bases.making.is_none() {
+            // It has executed nothing since.
+            out.send(sequencer, Message::Checkpointed(self.bases.based));
+        }
     }
 
     /// Answers the requests for keys that need not wait.
     fn answer_keys_requests(&mut self, out: &mut Outbox) {
-        while let Some(request) = self.keys_requests.next(self.lacks_inputs()) {
+        let is_behind = self.lacks_inputs() || self.backlog.len() > MAX_ACTIVE;
+        while self.broken.is_none()
+            && let Some(request) = self.keys_requests.next(is_behind)
+        {
             let partition = self.index();
             let keys = request.reconnoitre(&mut self.shard, out).unwrap_or_else(|broken| {
                 self.broken = Some(format!("partition {partition}: {broken}"));
@@ -420,7 +434,7 @@ impl Executor {
             Ok(()) => {
                 self.asked &= !(u64::from(is_last) << number);
                 self.take_due(out);
-                self.answer_keys_requests(out);
+                self.write_checkpoint(out);
             }
             // Inputs before it were lost with their sender.
             Err(_) => self.ask_sequencer(number, out),

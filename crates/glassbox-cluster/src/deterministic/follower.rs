@@ -20,7 +20,7 @@ pub(super) struct Follower {
     /// When it may be sent more of what it lacks.
     pub(super) again: Again,
     /// The checkpoint that was noted last, since it has this place.
-    pub(super) noted: Option<u64>,
+    pub(super) noted_checkpoint: Option<u64>,
     /// The last epoch that it has executed, as far as is known.
     pub(super) executed: u64,
     /// Epochs of which it has not executed the inputs that are on it alone: the entry of the stream that each waits
@@ -40,7 +40,7 @@ impl Follower {
                 sent,
                 is_cut: false,
                 again: Again::default(),
-                noted: None,
+                noted_checkpoint: None,
                 executed: 0,
                 unexecuted: VecDeque::new(),
             })

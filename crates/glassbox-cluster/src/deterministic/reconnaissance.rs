@@ -55,9 +55,9 @@ impl KeysRequests {
         self.0.push_back(request);
     }
 
-    /// The next request that is to be answered now. `lacks_inputs`: as far as the replica knows.
-    pub(super) fn next(&mut self, lacks_inputs: bool) -> Option<KeysRequest> {
-        let may_wait = if lacks_inputs { MAX_WAITING } else { 0 };
+    /// The next request that is to be answered now. `is_behind`: the replica's rows are out of date.
+    pub(super) fn next(&mut self, is_behind: bool) -> Option<KeysRequest> {
+        let may_wait = if is_behind { MAX_WAITING } else { 0 };
         if self.0.len() > may_wait { self.0.pop_front() } else { None }
     }
 }

@@ -475,7 +475,7 @@ impl Sequencer {
                 self.followers[at].sent = None;
                 // It waits if others of its partition have work to do.
                 if !is_alone {
-                    let at_us = now_us + self.order.inputs_us(bytes);
+                    let at_us = now_us + self.order.pause_after_inputs_us(bytes);
                     let (at_bytes, sealed) = (self.sealed_bytes + bytes as u64 / 2, Some(self.sealed));
                     self.followers[at].again = Again { at_us, at_bytes, sealed, after: None };
                 }
@@ -527,7 +527,7 @@ impl Sequencer {
     /// A replica needs no inputs up to an epoch any more.
     fn truncate(&mut self, from: Address, epoch: u64, out: &mut Outbox) {
         let Some(at) = self.follower(from) else { return };
-        if self.followers[at].noted.replace(epoch) == Some(epoch) {
+        if self.followers[at].noted_checkpoint.replace(epoch) == Some(epoch) {
             // The answer of one that was asked, and has none that is later: it would be asked and answer for ever.
             return;
         }

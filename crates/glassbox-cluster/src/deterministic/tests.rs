@@ -4,13 +4,14 @@ use glassbox::record::Timestamp;
 use glassbox::research::shard::{Call, DeclaredKeys, KeyRequest, PartitionSet, Shard, Touch, WatchedKey};
 use glassbox_workloads::micro::catalog;
 
+use super::epoch_log::EpochLog;
 use super::executor::Executor;
 use super::hot_backup::HotBackup;
 use super::sequencer::Sequencer;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
-use crate::protocol::input::{InputBatch, InputKeys};
+use crate::protocol::input::{Input, InputBatch, InputKeys};
 use crate::protocol::message::{Message, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
@@ -191,6 +192,44 @@ fn a_long_log_is_sent_again_piece_by_piece() {
     let epochs = logged.epochs(0);
     assert!(epochs.iter().zip(1..).all(|(epoch, next)| *epoch == (next - 1, next)), "without a gap");
     assert_eq!((pieces, epochs.len()), (3, 10_003));
+}
+
+/// Random inputs and checkpoints of two partitions with two replicas each.
+#[test]
+fn the_log_has_what_a_replica_needs_and_little_more() {
+    let (mut log, mut dice) = (EpochLog::new(2), 7_u64);
+    let mut below = |sides: u64| {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (dice >> 33) % sides
+    };
+    let mut checkpoints = [[0_u64; 2]; 2];
+    let all = [PartitionSet::of(0), PartitionSet::of(1), PartitionSet::all(2)];
+    let mut epochs = Vec::new();
+    for epoch in 1..3_000 {
+        let participants = all[below(3) as usize];
+        let call = Call { procedure: 0, arguments: vec![1].into(), now: Timestamp::default(), seed: 0 };
+        let (keys, client) = (InputKeys::Declared, CLIENT);
+        let input = Input { index: 0, client, call_id: epoch, attempt: 1, call, version: 1, participants, keys };
+        log.apply(Entry::Inputs(epoch, vec![input])).unwrap();
+        epochs.push((epoch, participants));
+        let (partition, replica) = (below(2) as usize, below(2) as usize);
+        // The last replica is away for a long time, and then the other ones of its partition are.
+        let is_away = if epoch < 1_500 { (partition, replica) == (1, 1) } else { partition == 0 };
+        if !is_away {
+            let checkpoint = &mut checkpoints[partition][replica];
+            *checkpoint += below(epoch - *checkpoint + 1);
+            let address = Address::Replica { partition: partition as u8, replica: replica as u8 };
+            log.note_checkpoint(address, *checkpoint);
+        }
+        let is_needed = |(epoch, participants): &(u64, PartitionSet)| {
+            participants.iter().any(|at| checkpoints[at].iter().any(|it| it < epoch))
+        };
+        epochs.retain(is_needed);
+        assert!(epochs.iter().all(|(epoch, _)| log.sealed(*epoch).is_some_and(|it| it.inputs().len() == 1)));
+        // And the last one, and empty places.
+        assert!(log.inputs <= epochs.len() + 1 && log.epochs.len() <= 2 * epochs.len() + 2, "epoch {epoch}");
+    }
+    assert_eq!(log.base_bytes() as usize, log.epochs.iter().map(|it| it.bytes()).sum::<usize>());
 }
 
 /// While another replica of the partition works, it is sent little at once.

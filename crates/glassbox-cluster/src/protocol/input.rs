@@ -108,14 +108,14 @@ impl OrderSettings {
     }
 
     /// How long the next rows wait for a replica that was sent so many bytes of them, in microseconds.
-    pub(crate) fn rows_us(&self, bytes: usize) -> u64 {
+    pub(crate) fn pause_after_rows_us(&self, bytes: usize) -> u64 {
         let mb_s = if self.catch_up_mb_s == 0 { Self::CATCH_UP_MB_S } else { self.catch_up_mb_s };
         bytes as u64 / u64::from(mb_s)
     }
 
     /// How long the next inputs wait, likewise.
-    pub(crate) fn inputs_us(&self, bytes: usize) -> u64 {
-        4 * self.rows_us(bytes)
+    pub(crate) fn pause_after_inputs_us(&self, bytes: usize) -> u64 {
+        4 * self.pause_after_rows_us(bytes)
     }
 
     /// How many bytes of what it sent to another partition a replica keeps.

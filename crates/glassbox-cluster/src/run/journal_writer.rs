@@ -24,7 +24,7 @@ const BASE_AT_ONCE_BYTES: u64 = 32 << 20;
 /// The pause before a base that failed is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 /// A disk hangs when records wait and none has become durable for so long, in microseconds.
-const HANGS_AFTER_US: u64 = 1_000_000;
+const HANGS_AFTER_US: u64 = 3_000_000;
 
 /// A replica's journal.
 pub struct JournalWriter {

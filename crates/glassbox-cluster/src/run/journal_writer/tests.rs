@@ -83,10 +83,10 @@ fn a_disk_that_makes_no_progress_with_what_waits_hangs() {
     wakes.recv().unwrap();
     let second = journal.journal.durable();
     let (mut disk, s) = (DiskProgress::default(), 1_000_000);
-    let looks = [(first, first, 0), (first, second, 90 * s), (first, second, 91 * s), (first, second, 91 * s + 1)];
+    let looks = [(first, first, 0), (first, second, 90 * s), (first, second, 93 * s), (first, second, 93 * s + 1)];
     assert_eq!(looks.map(|(durable, appended, at)| disk.hangs((durable, appended), at)), [false, false, false, true]);
-    assert!(!disk.hangs((second, second), 92 * s), "it has gone on");
+    assert!(!disk.hangs((second, second), 94 * s), "it has gone on");
     // However much waits.
-    assert!(!disk.hangs((first, second), 93 * s) && !disk.hangs((second, first), 200 * s));
+    assert!(!disk.hangs((first, second), 95 * s) && !disk.hangs((second, first), 200 * s));
     assert!(!journal.hangs(0) && !journal.hangs(10 * s), "nothing waits");
 }
