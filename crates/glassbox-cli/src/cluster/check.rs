@@ -16,8 +16,12 @@ use glassbox_workloads::tpcc::{Kind, Scale, Together};
 use super::config::{Config, Workload};
 use super::load::{Measured, Tally};
 
-/// How long active transactions and backups may take to finish.
-const SETTLE: Duration = Duration::from_secs(20);
+/// How long active transactions and backups may take to finish: a replica that was away has the rest of the log to
+/// execute.
+const SETTLE: Duration = Duration::from_secs(60);
+/// How many times as long as it took to ask the members they are left alone: the digest of many rows takes a second, in
+/// which a member does nothing else.
+const REST: u32 = 4;
 
 /// A condition's number, how many comparisons were made, how many failed, and the findings.
 pub type Condition = (u8, u64, u64, String);
@@ -84,9 +88,11 @@ pub fn check(
     }
     let settled = Instant::now() + SETTLE;
     let configuration = newest(&mut sockets, &machines, until)?;
+    let mut asked = Instant::now();
     let mut problems = problems(&mut sockets, &machines, &configuration, until)?;
     while !problems.is_empty() && Instant::now() < settled {
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(REST * asked.elapsed());
+        asked = Instant::now();
         problems = self::problems(&mut sockets, &machines, &configuration, until)?;
     }
     let primaries = configuration.primaries();

@@ -5,11 +5,15 @@
 
 use std::collections::BTreeMap;
 
+use crate::deterministic::epoch_log::SealedEpoch;
 use crate::deterministic::sequencer::{MAX_DISPUTE_US, Sequencer};
 use crate::protocol::address::Address;
 use crate::protocol::input::{Digests, Input};
 use crate::protocol::message::StopReason;
 use crate::protocol::outbox::Outbox;
+
+/// Epochs that are looked at in one step when a replica's are compared again: a few milliseconds.
+const COMPARED_AT_ONCE: usize = 16_384;
 
 /// The result of a comparison of reports.
 #[derive(Debug, PartialEq, Eq)]
@@ -74,7 +78,7 @@ impl Sequencer {
 
     /// The comparison of an epoch, if these replicas differ, and the first input in which they do.
     fn compared(&self, epoch: u64, replicas: &[Address]) -> Option<(Comparison, Input)> {
-        let sealed = self.epochs.sealed(epoch).filter(|_| replicas.len() > 1)?;
+        let sealed = self.epochs.sealed(epoch).filter(|sealed| self.differ(sealed, replicas))?;
         // Only of replicas that go on: a stopped one is started again with what may be other rows.
         let reports = sealed.digests.iter().filter(|(replica, _)| self.has_resumed(**replica));
         let reports: BTreeMap<_, _> = reports.map(|(replica, digests)| (*replica, digests)).collect();
@@ -82,13 +86,38 @@ impl Sequencer {
         Some((comparison, first_difference(&sealed.inputs(), &reports, replicas)?))
     }
 
-    /// Compares all epochs that a replica has reported.
+    /// Whether the reports of those of these replicas that go on differ.
+    fn differ(&self, sealed: &SealedEpoch, replicas: &[Address]) -> bool {
+        let is_of_these = |replica: &Address| replicas.contains(replica) && self.has_resumed(*replica);
+        let mut reports = sealed.digests.iter().filter(|(replica, _)| is_of_these(replica)).map(|(_, digests)| digests);
+        let first = reports.next();
+        reports.any(|digests| Some(digests) != first)
+    }
+
+    /// Compares all epochs that a replica has reported, some at each [tick](Self::tick): there may be millions.
     pub(super) fn compare_all(&mut self, replica: Address, now_us: u64, out: &mut Outbox) {
-        let Some(partition) = replica.partition() else { return };
-        let of_it = self.epochs.epochs.iter().filter(|sealed| sealed.digests.contains_key(&replica));
-        for epoch in of_it.map(|sealed| sealed.epoch).collect::<Vec<_>>() {
-            self.compare(epoch, partition, now_us, out);
+        self.uncompared.insert(replica, 0);
+        self.compare_more(now_us, out);
+    }
+
+    /// Compares some of the epochs that are to be compared.
+    pub(super) fn compare_more(&mut self, now_us: u64, out: &mut Outbox) {
+        let Some((&replica, &after)) = self.uncompared.first_key_value() else { return };
+        let partition = replica.partition().unwrap_or_default();
+        let replicas = self.replicas_of(partition);
+        let (mut last, mut compared, mut differing) = (None, 0, Vec::new());
+        for sealed in self.epochs.after(after).take(COMPARED_AT_ONCE) {
+            (last, compared) = (Some(sealed.epoch), compared + 1);
+            let is_disputed = || self.disputed.contains_key(&(sealed.epoch, partition));
+            if sealed.digests.contains_key(&replica) && (self.differ(sealed, &replicas) || is_disputed()) {
+                differing.push(sealed.epoch);
+            }
         }
+        match last.filter(|_| compared == COMPARED_AT_ONCE) {
+            Some(last) => _ = self.uncompared.insert(replica, last),
+            None => _ = self.uncompared.remove(&replica),
+        }
+        differing.into_iter().for_each(|epoch| self.compare(epoch, partition, now_us, out));
     }
 
     /// Compares again the epochs in which replica sets differ: another configuration may decide them, or their time is

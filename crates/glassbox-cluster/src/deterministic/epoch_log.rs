@@ -40,10 +40,9 @@ impl SealedEpoch {
         }
     }
 
-    /// Forgets the inputs, which no replica needs any more, and the digests.
-    fn clear(&mut self) {
-        (self.participants, self.count, self.written) = (PartitionSet::EMPTY, 0, Arc::default());
-        self.digests.clear();
+    /// One whose inputs and digests are forgotten, because no replica needs them any more.
+    fn cleared(epoch: u64) -> Self {
+        Self { written: Arc::default(), ..Self::new(epoch, 0, &[]) }
     }
 
     fn is_cleared(&self) -> bool {
@@ -76,7 +75,8 @@ impl SealedEpoch {
 pub(crate) struct EpochLog {
     /// The number of replica sets, each of which executes the log.
     sets: u8,
-    pub(super) epochs: VecDeque<SealedEpoch>,
+    /// A sequencer shares them with what was decided when it was elected: there may be millions.
+    pub(super) epochs: VecDeque<Arc<SealedEpoch>>,
     /// Inputs in them.
     pub(super) inputs: usize,
     /// Their bytes.
@@ -120,7 +120,7 @@ impl EpochLog {
         if sealed.count > 0 {
             (self.inputs, self.bytes) = (self.inputs + sealed.count, self.bytes + sealed.written.len());
             let before = self.epochs.back().map(|it| it.epoch);
-            self.epochs.push_back(sealed);
+            self.epochs.push_back(Arc::new(sealed));
             if let Some(before) = before {
                 // It stayed only as the last one.
                 self.purge(before.saturating_sub(1), before);
@@ -165,12 +165,12 @@ impl EpochLog {
 
     /// The epochs after one.
     pub(super) fn after(&self, epoch: u64) -> impl Iterator<Item = &SealedEpoch> {
-        self.epochs.range(self.epochs.partition_point(|it| it.epoch <= epoch)..)
+        self.epochs.range(self.epochs.partition_point(|it| it.epoch <= epoch)..).map(|it| &**it)
     }
 
     /// An epoch that may still be needed.
     pub(super) fn sealed(&self, epoch: u64) -> Option<&SealedEpoch> {
-        self.at(epoch).map(|at| &self.epochs[at])
+        self.at(epoch).map(|at| &*self.epochs[at])
     }
 
     fn at(&self, epoch: u64) -> Option<usize> {
@@ -182,21 +182,24 @@ impl EpochLog {
     /// more.
     pub(super) fn note_digests(&mut self, epoch: u64, replica: Address, digests: Digests) -> bool {
         let Some(at) = self.at(epoch) else { return false };
-        let known = &mut self.epochs[at].digests;
-        let is_new = known.get(&replica) != Some(&digests);
-        known.insert(replica, digests);
+        let is_new = self.epochs[at].digests.get(&replica) != Some(&digests);
+        if is_new {
+            Arc::make_mut(&mut self.epochs[at]).digests.insert(replica, digests);
+        }
         is_new
     }
 
     /// Forgets the digests of a replica after an epoch: it has other rows now, or executes them again.
     pub(crate) fn forget_digests(&mut self, replica: Address, after: u64) {
         let first = self.epochs.partition_point(|it| it.epoch <= after);
-        self.epochs.range_mut(first..).for_each(|it| _ = it.digests.remove(&replica));
+        for sealed in self.epochs.range_mut(first..).filter(|it| it.digests.contains_key(&replica)) {
+            Arc::make_mut(sealed).digests.remove(&replica);
+        }
     }
 
     /// The last epoch with inputs for a partition, of those that may still be needed.
     pub(super) fn last_of(&self, partition: usize) -> u64 {
-        let is_of_it = |it: &&SealedEpoch| it.participants.contains(partition);
+        let is_of_it = |it: &&Arc<SealedEpoch>| it.participants.contains(partition);
         self.epochs.iter().rev().find(is_of_it).map_or(0, |it| it.epoch)
     }
 
@@ -247,7 +250,7 @@ impl EpochLog {
         for sealed in self.epochs.range_mut(first.min(end)..end) {
             if !sealed.is_cleared() && sealed.participants.iter().all(|at| has(at, sealed.epoch)) {
                 (self.inputs, self.bytes) = (self.inputs - sealed.count, self.bytes - sealed.bytes());
-                sealed.clear();
+                *sealed = Arc::new(SealedEpoch::cleared(sealed.epoch));
                 self.cleared += 1;
             }
         }
@@ -271,7 +274,7 @@ impl EpochLog {
 
     /// What a base after this entry of the stream has.
     pub(crate) fn base(&self, held: u64, scheme: SchemeKind) -> Base {
-        let entries = |it: &SealedEpoch| {
+        let entries = |it: &Arc<SealedEpoch>| {
             let epoch = it.epoch;
             let digests = it.digests.clone().into_iter();
             let digests = digests.map(move |(replica, digests)| Entry::Digests(epoch, (replica, 0), digests));

@@ -64,6 +64,8 @@ pub struct Sequencer {
     /// Epochs of partitions whose replica sets differ, while others have not executed them; and since when, in
     /// microseconds.
     pub(super) disputed: BTreeMap<(u64, u8), u64>,
+    /// Replicas whose epochs are compared again, each with the last epoch that was.
+    pub(super) uncompared: BTreeMap<Address, u64>,
     /// Replicas that are to be left out of the configuration: they take the rows of another set.
     pub(crate) unfit: Vec<Address>,
     /// Why it has stopped.
@@ -100,6 +102,7 @@ impl Sequencer {
             sealed: 0,
             sealed_bytes: 0,
             disputed: BTreeMap::new(),
+            uncompared: BTreeMap::new(),
             unfit: Vec::new(),
             broken: None,
             notes: Vec::new(),
@@ -277,7 +280,9 @@ impl Sequencer {
     pub(crate) fn next_tick_us(&self) -> Option<u64> {
         let disputed = self.disputed.values().min().map(|since_us| since_us + MAX_DISPUTE_US);
         let again = self.followers.iter().filter_map(|it| it.again.after.map(|_| it.again.at_us)).min();
-        self.seal_at_us.into_iter().chain(disputed).chain(again).min()
+        // The rest of a comparison waits for nothing.
+        let comparison = self.uncompared.first_key_value().map(|_| 0);
+        self.seal_at_us.into_iter().chain(disputed).chain(again).chain(comparison).min()
     }
 
     /// The time has come to seal the open epoch, or to end a dispute.
@@ -285,6 +290,7 @@ impl Sequencer {
         if self.disputed.values().min().is_some_and(|since_us| now_us >= since_us + MAX_DISPUTE_US) {
             self.compare_disputed(now_us, out);
         }
+        self.compare_more(now_us, out);
         self.send_again(now_us, out);
         if self.seal_at_us.is_none_or(|at_us| at_us > now_us) {
             return;

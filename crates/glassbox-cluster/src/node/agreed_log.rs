@@ -16,6 +16,7 @@ use glassbox_consensus::{Agreement, Decided, Output};
 use crate::deterministic::hot_backup::HotBackup;
 use crate::node::agreed::{Agreed, Effect, Proposal};
 use crate::node::failover::{Decision, Watch};
+use crate::node::journal::BASE_PATIENCE;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{AgreedRecord, Base, Entry};
@@ -24,6 +25,11 @@ use crate::protocol::outbox::{Action, Outbox};
 
 /// Bytes after which entries of the sequencer's stream are another entry of the log: each is one frame, and one record.
 const ENTRY_BYTES: usize = 1 << 20;
+
+/// Positions of the stream in which one member may make a base of a long log: the others have theirs after it.
+const TURN: u64 = 1 << 15;
+/// The patience of a member that leads, or whose turn it is not.
+const MAX_BASE_PATIENCE: u64 = 16;
 
 /// See the module.
 pub(crate) struct AgreedLog {
@@ -134,6 +140,16 @@ impl AgreedLog {
     /// About how many bytes of the input log a base has.
     pub(crate) fn base_bytes(&self) -> u64 {
         self.agreed.log.log.base_bytes()
+    }
+
+    /// How many times as much as a base of a long log has is written before it is made. It is made at once, and all that
+    /// need this member wait. A majority has to go on, so members make it in turn; one that leads waits the longest.
+    pub(crate) fn base_patience(&self) -> u64 {
+        let members = self.agreement.members();
+        let (count, turn) = (members.len() as u64, self.agreed.log.held / TURN);
+        let is_turn = number_of(self.me).is_some_and(|me| count > 0 && members.get((turn % count) as usize) == Some(&me));
+        let leads = self.agreement.leadership().leader == number_of(self.me);
+        if is_turn && !leads || count == 1 { BASE_PATIENCE } else { MAX_BASE_PATIENCE }
     }
 
     /// The last epoch that is decided.

@@ -23,6 +23,9 @@ use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::{Entry, Record};
 use crate::protocol::outbox::Outbox;
 
+/// How many times as much as a base of a long log has is written before the base is made.
+pub(crate) const BASE_PATIENCE: u64 = 4;
+
 /// A replica that replays its journal.
 #[derive(Debug)]
 pub struct JournalReplay {
@@ -237,6 +240,11 @@ impl Member {
             (Role::HotBackup(backup), _) => backup.log.base_bytes(),
             _ => 0,
         }
+    }
+
+    /// How many times as much as a base of a long log has is written before it is made.
+    pub fn base_patience(&self) -> u64 {
+        self.agreed.as_ref().map_or(BASE_PATIENCE, |agreed| agreed.base_patience())
     }
 
     /// Whether an executor's journal needs another base, after so many inputs since the last one.

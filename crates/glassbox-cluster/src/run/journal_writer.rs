@@ -244,17 +244,17 @@ impl JournalWriter {
         }
     }
 
-    /// Whether another base is due. `log_bytes`: what it has of the input log, which is written at once. While this is
-    /// most of the records, a base frees nothing.
-    pub(super) fn is_base_due(&self, log_bytes: u64) -> bool {
+    /// Whether another base is due. `log_bytes`: what it has of the input log, which is written at once. If this is more
+    /// than a moment's work, the base waits until `patience` times as much was written, because others wait for it.
+    pub(super) fn is_base_due(&self, log_bytes: u64, patience: impl FnOnce() -> u64) -> bool {
         if !self.may_begin_base() {
             return false;
         }
         // Copying a base costs no more than the records that were written since the last one.
         let base_bytes = self.journal.base_bytes();
         let written = self.journal.since_base().saturating_sub(self.base_records);
-        let is_worth_it = log_bytes <= BASE_AT_ONCE_BYTES || log_bytes <= written / 4;
-        base_bytes.is_none_or(|bytes| is_worth_it && written > BASE_AFTER_BYTES.max(bytes))
+        let is_worth_it = || log_bytes <= BASE_AT_ONCE_BYTES || log_bytes <= written / patience();
+        base_bytes.is_none_or(|bytes| written > BASE_AFTER_BYTES.max(bytes) && is_worth_it())
     }
 
     /// Requests a force of everything appended, and journals a new configuration before.

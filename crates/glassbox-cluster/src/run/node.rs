@@ -465,7 +465,8 @@ impl Node {
     pub(super) fn force(&mut self, out: &mut Outbox) {
         let (Some(journal), Some(member)) = (&mut self.journal, &mut self.member) else { return };
         journal.force(member.configuration());
-        if journal.is_base_due(member.base_bytes()) || journal.may_begin_base() && member.is_base_due(INPUTS_OF_BASE) {
+        let is_due = journal.is_base_due(member.base_bytes(), || member.base_patience());
+        if is_due || journal.may_begin_base() && member.is_base_due(INPUTS_OF_BASE) {
             member.renew_base(out);
         }
         // It may be the only replica with the rows.
