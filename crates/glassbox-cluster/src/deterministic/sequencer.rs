@@ -34,6 +34,9 @@ pub(super) const MAX_DISPUTE_US: u64 = 5_000_000;
 const MAX_KEYS: usize = 16_384;
 /// Bytes of the arguments of a call: with its epoch it is one frame, and one record.
 const MAX_CALL_BYTES: usize = 8 << 20;
+/// Bytes of inputs after which a replica that lacks them has to ask for the rest: one that asks late, after it made a
+/// checkpoint, would otherwise be sent more than a connection may have unread.
+const AGAIN_BYTES: usize = 4 << 20;
 /// The maximum number of inputs of an epoch.
 const MAX_INPUTS: usize = 4_096;
 /// Bytes of arguments and keys after which an epoch takes no further input: it is one record of the journal, and one
@@ -470,13 +473,14 @@ impl Sequencer {
             before = sealed.epoch;
             left = left.saturating_sub(batch.inputs.len());
             bytes += sealed.bytes();
-            batch.has_more = left == 0;
+            let is_full = left == 0 || bytes >= AGAIN_BYTES;
+            batch.has_more = is_full;
             if has_others(&self.followers, from) {
                 // It is compared with the others, not with what it was before.
                 batch.digests.clear();
             }
             self.log.send_when_decided(from, Message::Inputs(batch), out);
-            if left == 0 {
+            if is_full {
                 // It asks for the rest.
                 self.followers[at].sent = None;
                 // It waits if others of its partition have work to do.

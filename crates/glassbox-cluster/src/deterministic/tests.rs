@@ -83,7 +83,11 @@ impl Logged {
     }
 
     fn submit(&mut self, participants: PartitionSet, keys: InputKeys) {
-        let call = Call { procedure: 0, arguments: vec![1].into(), now: Timestamp::default(), seed: 0 };
+        self.submit_with(participants, keys, vec![1]);
+    }
+
+    fn submit_with(&mut self, participants: PartitionSet, keys: InputKeys, arguments: Vec<u8>) {
+        let call = Call { procedure: 0, arguments: arguments.into(), now: Timestamp::default(), seed: 0 };
         let (shared, before) = (Vec::new(), None);
         let submission = Submission { id: 1, call, participants, shared, before, attempt: 1, version: 1, keys };
         self.handle(CLIENT, Message::Submit(Box::new(submission)));
@@ -192,6 +196,20 @@ fn a_long_log_is_sent_again_piece_by_piece() {
     let epochs = logged.epochs(0);
     assert!(epochs.iter().zip(1..).all(|(epoch, next)| *epoch == (next - 1, next)), "without a gap");
     assert_eq!((pieces, epochs.len()), (3, 10_003));
+}
+
+/// More would not fit into what a connection may have unread, and the channel would be lost.
+#[test]
+fn a_piece_of_a_long_log_has_few_megabytes() {
+    let mut logged = Logged::begun();
+    for _ in 0..100 {
+        logged.submit_with(PartitionSet::of(0), InputKeys::Declared, vec![0; 100 << 10]);
+    }
+    logged.sent.clear();
+    logged.handle(partition(0), Message::ResumeAfter(0));
+    assert_eq!(logged.sent.len(), 41, "4 MiB, and what is begun");
+    let marked: Vec<_> = logged.sent.iter().filter(|(_, batch)| batch.has_more).map(|(_, batch)| batch.epoch).collect();
+    assert_eq!(marked, [41]);
 }
 
 /// Random inputs and checkpoints of two partitions with two replicas each.
