@@ -194,9 +194,10 @@ impl RaftNetworkV2<Types> for Peer {
         let response = self.ask(Request::Append(request), option.hard_ttl().max(self.patience)).await?;
         let (last, decided) = self.ends();
         let is_late = sent.is_some_and(|sent| last > sent + MAX_ENTRIES);
-        let others_decide = decided > before.1 || decided == last;
+        // What this request has brought was decided by this member.
+        let others_decide = decided > before.1.max(sent.unwrap_or_default()) || decided == last;
         // It gets at least twice what the log grows by.
-        let comes_nearer = count >= 2 * u64::from(CATCH_UP_SHARE) * (last - before.0);
+        let comes_nearer = count >= 2 * u64::from(CATCH_UP_SHARE) * last.saturating_sub(before.0);
         if is_late && others_decide && comes_nearer {
             // Both have other work to do.
             SimRuntime::sleep(began.elapsed() * (CATCH_UP_SHARE - 1)).await;

@@ -20,7 +20,7 @@ pub(super) struct Bases {
     pub(super) has_journal: bool,
     /// Whether a base begins as soon as no transaction is active.
     pub(super) is_due: bool,
-    /// The sequencer that has asked for a base.
+    /// The sequencer that has asked for a base, and has no answer yet.
     pub(super) asked_by: Option<Address>,
     /// The epoch of the base that is being written.
     pub(super) making: Option<u64>,

@@ -94,30 +94,50 @@ impl Sequencer {
         reports.any(|digests| Some(digests) != first)
     }
 
-    /// Compares all epochs that a replica has reported, some at each [tick](Self::tick): there may be millions.
-    pub(super) fn compare_all(&mut self, replica: Address, now_us: u64, out: &mut Outbox) {
-        self.uncompared.insert(replica, 0);
+    /// Compares all epochs of a partition, some at each [tick](Self::tick): there may be millions.
+    pub(super) fn compare_all(&mut self, partition: u8, now_us: u64, out: &mut Outbox) {
+        self.uncompared.insert(partition, 0);
         self.compare_more(now_us, out);
+    }
+
+    /// Compares the epochs up to this one that are still to be compared: they are about to be forgotten.
+    pub(super) fn compare_upto(&mut self, partition: u8, epoch: u64, now_us: u64, out: &mut Outbox) {
+        if let Some(after) = self.uncompared.get(&partition).copied().filter(|after| *after < epoch) {
+            self.compare_epochs(partition, (after, epoch), usize::MAX, now_us, out);
+            self.uncompared.insert(partition, epoch);
+        }
     }
 
     /// Compares some of the epochs that are to be compared.
     pub(super) fn compare_more(&mut self, now_us: u64, out: &mut Outbox) {
-        let Some((&replica, &after)) = self.uncompared.first_key_value() else { return };
-        let partition = replica.partition().unwrap_or_default();
-        let replicas = self.replicas_of(partition);
+        let Some((&partition, &after)) = self.uncompared.first_key_value() else { return };
+        match self.compare_epochs(partition, (after, u64::MAX), COMPARED_AT_ONCE, now_us, out) {
+            Some(last) => _ = self.uncompared.insert(partition, last),
+            None => _ = self.uncompared.remove(&partition),
+        }
+    }
+
+    /// Compares at most so many epochs after one, up to another. The last one, if there may be more.
+    fn compare_epochs(
+        &mut self,
+        partition: u8,
+        (after, upto): (u64, u64),
+        most: usize,
+        now_us: u64,
+        out: &mut Outbox,
+    ) -> Option<u64> {
+        let mut replicas = self.replicas_of(partition);
+        // Those are stopped already.
+        replicas.retain(|it| self.has_resumed(*it) && !self.unfit.contains(it));
         let (mut last, mut compared, mut differing) = (None, 0, Vec::new());
-        for sealed in self.epochs.after(after).take(COMPARED_AT_ONCE) {
+        for sealed in self.epochs.after(after).take(most).take_while(|it| it.epoch <= upto) {
             (last, compared) = (Some(sealed.epoch), compared + 1);
-            let is_disputed = || self.disputed.contains_key(&(sealed.epoch, partition));
-            if sealed.digests.contains_key(&replica) && (self.differ(sealed, &replicas) || is_disputed()) {
+            if self.differ(sealed, &replicas) || self.disputed.contains_key(&(sealed.epoch, partition)) {
                 differing.push(sealed.epoch);
             }
         }
-        match last.filter(|_| compared == COMPARED_AT_ONCE) {
-            Some(last) => _ = self.uncompared.insert(replica, last),
-            None => _ = self.uncompared.remove(&replica),
-        }
         differing.into_iter().for_each(|epoch| self.compare(epoch, partition, now_us, out));
+        last.filter(|_| compared == most)
     }
 
     /// Compares again the epochs in which replica sets differ: another configuration may decide them, or their time is

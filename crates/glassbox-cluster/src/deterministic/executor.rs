@@ -308,17 +308,20 @@ impl Executor {
         if self.is_base_due(0) {
             self.bases.is_due = true;
         } else if !self.bases.has_journal {
-            // It never executes anything again.
+            // Without a journal it never executes anything again.
             out.send(sequencer, Message::Checkpointed(self.merge.complete()));
-        } else if self.bases.based > 0 && !self.bases.is_due && self.bases.making.is_none() {
-            // It has executed nothing since.
-            out.send(sequencer, Message::Checkpointed(self.bases.based));
+        } else if !self.bases.is_due && self.bases.making.is_none() {
+            // It has executed nothing since its last base; the one it was started with has no epoch here.
+            match self.bases.based {
+                0 => self.bases.is_due = true,
+                based => out.send(sequencer, Message::Checkpointed(based)),
+            }
         }
     }
 
     /// Answers the requests for keys that need not wait.
     fn answer_keys_requests(&mut self, out: &mut Outbox) {
-        let is_behind = self.lacks_inputs() || self.backlog.len() > MAX_ACTIVE;
+        let is_behind = self.lacks_inputs();
         while self.broken.is_none()
             && let Some(request) = self.keys_requests.next(is_behind)
         {

@@ -67,8 +67,8 @@ pub struct Sequencer {
     /// Epochs of partitions whose replica sets differ, while others have not executed them; and since when, in
     /// microseconds.
     pub(super) disputed: BTreeMap<(u64, u8), u64>,
-    /// Replicas whose epochs are compared again, each with the last epoch that was.
-    pub(super) uncompared: BTreeMap<Address, u64>,
+    /// Partitions whose epochs are compared again, each with the last epoch that was.
+    pub(super) uncompared: BTreeMap<u8, u64>,
     /// Replicas that are to be left out of the configuration: they take the rows of another set.
     pub(crate) unfit: Vec<Address>,
     /// Why it has stopped.
@@ -230,7 +230,7 @@ impl Sequencer {
                 self.go_on(now_us, out);
             }
             Message::ResumeAfter(epoch) => self.resume(from, epoch, now_us, out),
-            Message::Checkpointed(epoch) => self.truncate(from, epoch, out),
+            Message::Checkpointed(epoch) => self.truncate(from, epoch, now_us, out),
             Message::Executed(epoch, digests) => self.note_executed(from, epoch, digests, now_us, out),
             Message::ExecutedOwn(epoch) => self.note_executed_own(from, epoch),
             _ => {}
@@ -288,7 +288,7 @@ impl Sequencer {
         self.seal_at_us.into_iter().chain(disputed).chain(again).chain(comparison).min()
     }
 
-    /// The time has come to seal the open epoch, or to end a dispute.
+    /// The time has come to seal the open epoch, to end a dispute, or to go on with a comparison.
     pub(crate) fn tick(&mut self, now_us: u64, out: &mut Outbox) {
         if self.disputed.values().min().is_some_and(|since_us| now_us >= since_us + MAX_DISPUTE_US) {
             self.compare_disputed(now_us, out);
@@ -500,7 +500,7 @@ impl Sequencer {
         if is_new && has_others(&self.followers, from) {
             // It reports again what it executes again; the rest a predecessor may not have compared.
             self.epochs.forget_digests(from, after);
-            self.compare_all(from, now_us, out);
+            self.compare_all(partition as u8, now_us, out);
         }
     }
 
@@ -535,13 +535,14 @@ impl Sequencer {
     }
 
     /// A replica needs no inputs up to an epoch any more.
-    fn truncate(&mut self, from: Address, epoch: u64, out: &mut Outbox) {
+    fn truncate(&mut self, from: Address, epoch: u64, now_us: u64, out: &mut Outbox) {
         let Some(at) = self.follower(from) else { return };
         if self.followers[at].noted_checkpoint.replace(epoch) == Some(epoch) {
             // The answer of one that was asked, and has none that is later: it would be asked and answer for ever.
             return;
         }
         self.followers[at].unexecuted.retain(|(other, ..)| *other > epoch);
+        self.compare_upto(self.followers[at].partition as u8, epoch, now_us, out);
         self.epochs.note_checkpoint(from, epoch);
         self.asked.remove(&from);
         self.shorten(out);

@@ -26,8 +26,10 @@ use crate::protocol::outbox::{Action, Outbox};
 /// Bytes after which entries of the sequencer's stream are another entry of the log: each is one frame, and one record.
 const ENTRY_BYTES: usize = 1 << 20;
 
-/// Positions of the stream in which one member may make a base of a long log: the others have theirs after it.
-const TURN: u64 = 1 << 15;
+/// Positions of the stream that are one member's turn to make a base of a long log, before the next one's.
+const TURN: u64 = 1 << 18;
+/// The first of them, in which it may begin: it is ready before the next turn.
+const TURN_BEGINS: u64 = TURN / 4;
 /// The patience of a member that leads, or whose turn it is not.
 const MAX_BASE_PATIENCE: u64 = 16;
 
@@ -142,14 +144,14 @@ impl AgreedLog {
         self.agreed.log.log.base_bytes()
     }
 
-    /// How many times as much as a base of a long log has is written before it is made. It is made at once, and all that
-    /// need this member wait. A majority has to go on, so members make it in turn; one that leads waits the longest.
+    /// A base of a long log is written in one step, in which the member answers nobody. So it waits until the journal
+    /// has grown by this many times the log: fewer times for the member whose turn it is than for others, and for the
+    /// leader.
     pub(crate) fn base_patience(&self) -> u64 {
-        let members = self.agreement.members();
-        let (count, turn) = (members.len() as u64, self.agreed.log.held / TURN);
-        let is_turn = number_of(self.me).is_some_and(|me| count > 0 && members.get((turn % count) as usize) == Some(&me));
-        let leads = self.agreement.leadership().leader == number_of(self.me);
-        if is_turn && !leads || count == 1 { BASE_PATIENCE } else { MAX_BASE_PATIENCE }
+        let (me, members) = (number_of(self.me).unwrap_or_default(), self.agreement.members());
+        let leads = self.agreement.leadership().leader == Some(me);
+        let is_turn = !leads && is_turn(me, &members, self.agreed.log.held);
+        if is_turn || members.len() == 1 { BASE_PATIENCE } else { MAX_BASE_PATIENCE }
     }
 
     /// The last epoch that is decided.
@@ -440,9 +442,29 @@ impl AgreedLog {
     }
 }
 
+/// Whether a member may begin a base of a long log at this position of the stream.
+fn is_turn(me: u64, members: &[u64], position: u64) -> bool {
+    let turn = (position / TURN) as usize % members.len().max(1);
+    members.get(turn) == Some(&me) && position % TURN < TURN_BEGINS
+}
+
 fn number_of(member: Address) -> Option<u64> {
     match member {
         Address::Coordinator(number) => Some(number.into()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_make_bases_of_long_logs_in_turn() {
+        let members = [0, 2, 5];
+        let at = |position| members.into_iter().filter(|me| is_turn(*me, &members, position)).collect::<Vec<_>>();
+        assert_eq!([at(0), at(TURN_BEGINS - 1), at(TURN_BEGINS), at(TURN - 1)], [vec![0], vec![0], vec![], vec![]]);
+        assert_eq!([at(TURN), at(2 * TURN), at(3 * TURN)], [vec![2], vec![5], vec![0]]);
+        assert!(!is_turn(1, &members, TURN) && !is_turn(1, &[], 0));
     }
 }

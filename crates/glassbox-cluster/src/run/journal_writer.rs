@@ -11,7 +11,7 @@ use glassbox::research::journal::{Forcer, Journal, JournalConfig, Lsn};
 use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 
-use crate::node::journal::JournalReplay;
+use crate::node::journal::{BASE_PATIENCE, JournalReplay};
 use crate::node::recovered::RecoveredReplica;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
@@ -21,6 +21,8 @@ use crate::protocol::entry::{Base, Entry, FORMAT, Record};
 const BASE_AFTER_BYTES: u64 = 256 << 20;
 /// Bytes of the input log that a base may always have.
 const BASE_AT_ONCE_BYTES: u64 = 32 << 20;
+/// Bytes of records, besides those of the input log, after which a base is due however long it takes.
+const MAX_RECORDS_BYTES: u64 = 2 << 30;
 /// The pause before a base that failed is tried again.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
 /// A disk hangs when records wait and none has become durable for so long, in microseconds.
@@ -253,7 +255,11 @@ impl JournalWriter {
         // Copying a base costs no more than the records that were written since the last one.
         let base_bytes = self.journal.base_bytes();
         let written = self.journal.since_base().saturating_sub(self.base_records);
-        let is_worth_it = || log_bytes <= BASE_AT_ONCE_BYTES || log_bytes <= written / patience();
+        let is_worth_it = || {
+            let is_short = log_bytes <= BASE_AT_ONCE_BYTES || log_bytes <= written / patience();
+            // The records are in memory, too, and are read after a restart.
+            is_short || written > BASE_PATIENCE * log_bytes + MAX_RECORDS_BYTES
+        };
         base_bytes.is_none_or(|bytes| written > BASE_AFTER_BYTES.max(bytes) && is_worth_it())
     }
 
