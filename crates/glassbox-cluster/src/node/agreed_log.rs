@@ -16,7 +16,6 @@ use glassbox_consensus::{Agreement, Decided, Output};
 use crate::deterministic::hot_backup::HotBackup;
 use crate::node::agreed::{Agreed, Effect, Proposal};
 use crate::node::failover::{Decision, Watch};
-use crate::node::journal::BASE_PATIENCE;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{AgreedRecord, Base, Entry};
@@ -30,6 +29,8 @@ const ENTRY_BYTES: usize = 1 << 20;
 const TURN: u64 = 1 << 18;
 /// The first of them, in which it may begin: it is ready before the next turn.
 const TURN_BEGINS: u64 = TURN / 4;
+/// How many times as much as a base of a long log has is written before the base is made.
+pub(crate) const BASE_PATIENCE: u64 = 4;
 /// The patience of a member that leads, or whose turn it is not.
 const MAX_BASE_PATIENCE: u64 = 16;
 
@@ -144,7 +145,7 @@ impl AgreedLog {
         self.agreed.log.log.base_bytes()
     }
 
-    /// A base of a long log is written in one step, in which the member answers nobody. So it waits until the journal
+    /// A base of a long log is written in one step, in which the member answers no other. So it waits until the journal
     /// has grown by this many times the log: fewer times for the member whose turn it is than for others, and for the
     /// leader.
     pub(crate) fn base_patience(&self) -> u64 {

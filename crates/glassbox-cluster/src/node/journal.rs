@@ -12,7 +12,7 @@ use glassbox::research::shard::Shard;
 use crate::deterministic::executor::Executor;
 use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
-use crate::node::agreed_log::AgreedLog;
+use crate::node::agreed_log::{AgreedLog, BASE_PATIENCE};
 use crate::node::member::Member;
 use crate::node::recovered::{RecoveredReplica, RecoveredState, Returned};
 use crate::node::role::{MakeShard, Role};
@@ -22,9 +22,6 @@ use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::{Entry, Record};
 use crate::protocol::outbox::Outbox;
-
-/// How many times as much as a base of a long log has is written before the base is made.
-pub(crate) const BASE_PATIENCE: u64 = 4;
 
 /// A replica that replays its journal.
 #[derive(Debug)]

@@ -11,7 +11,8 @@ use glassbox::research::journal::{Forcer, Journal, JournalConfig, Lsn};
 use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 
-use crate::node::journal::{BASE_PATIENCE, JournalReplay};
+use crate::node::agreed_log::BASE_PATIENCE;
+use crate::node::journal::JournalReplay;
 use crate::node::recovered::RecoveredReplica;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
@@ -246,8 +247,8 @@ impl JournalWriter {
         }
     }
 
-    /// Whether another base is due. `log_bytes`: what it has of the input log, which is written at once. If this is more
-    /// than a moment's work, the base waits until `patience` times as much was written, because others wait for it.
+    /// Whether another base is due. `log_bytes`: what it has of the input log, which is written at once. If this is
+    /// more than a moment's work, the base waits until `patience` times as much was written: others wait for it.
     pub(super) fn is_base_due(&self, log_bytes: u64, patience: impl FnOnce() -> u64) -> bool {
         if !self.may_begin_base() {
             return false;
