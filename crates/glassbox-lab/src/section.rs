@@ -7,8 +7,10 @@ pub struct Section {
     pub id: String,
     /// Its title.
     pub title: String,
-    /// An introduction of a few sentences.
+    /// The answer, in a few sentences.
     pub lead: String,
+    /// How many claims are reproduced and how many are not, for the table of contents; may be empty.
+    pub outcomes: String,
     /// Machine, commit, configuration.
     pub facts: Vec<(String, String)>,
     /// The title of the notes.

@@ -1,9 +1,9 @@
-//! The stacks of the Looking Glass's ladder, compiled for New-Order and Payment; one of them is chosen at run time.
+//! The stacks of the Looking Glass, compiled for New-Order and Payment; one of them is chosen at run time.
 //!
 //! [`glassbox::research::stacks::StackDatabase`] can be any stack and runs any procedure; but each stack is
 //! monomorphised as an engine of its own, with each procedure, which takes minutes to compile. So this crate has only
-//! the stacks of the ladder and the paper's two procedures, behind one trait object: it is compiled once, and not with
-//! every test and program that measures them.
+//! the paper's two procedures, behind one trait object: it is compiled once, and not with every test and program that
+//! measures them.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use glassbox::{Catalog, Error};
 use glassbox_workloads::tpcc::population::{self, Sink};
 use glassbox_workloads::tpcc::{Input, Scale};
 
-/// A database on a stack of the ladder.
+/// A database on a stack.
 pub trait LadderDatabase {
     /// Adds the initial rows of all warehouses, before the first call.
     ///
@@ -59,6 +59,7 @@ fn load(mut sink: impl Sink<Error = Error>, scale: &Scale, seed: u64) -> Result<
 macro_rules! ladder {
     ($($name:ident),*) => {
         /// Any of them. Only this crate uses it, so that its code, such as its drop glue, is compiled once.
+        #[allow(clippy::large_enum_variant, reason = "it is boxed as a whole")]
         enum Any {
             $($name(DatabaseOf<stacks::$name>),)*
         }
@@ -67,9 +68,6 @@ macro_rules! ladder {
         ///
         /// # Errors
         /// As there.
-        ///
-        /// # Panics
-        /// When the stack is not one of the ladder.
         pub fn open(
             stack: StackName,
             directory: &Path,
@@ -78,7 +76,6 @@ macro_rules! ladder {
         ) -> Result<Box<dyn LadderDatabase>, Error> {
             Ok(match stack {
                 $(StackName::$name => Box::new(Any::$name(DatabaseOf::open(Some(directory), config, catalog)?)),)*
-                other => panic!("{other} is not on the ladder"),
             })
         }
 
@@ -126,7 +123,33 @@ macro_rules! ladder {
     };
 }
 
-ladder!(Full, IntegerKeys, NoDiskLog, NoLog, NoLsn, NoLocks, NoLatches, NoDirectory, LargePages, NoPool, NoPages, Bare);
+ladder!(
+    Full,
+    IntegerKeys,
+    NoDiskLog,
+    NoLog,
+    NoLsn,
+    NoLocks,
+    NoLatches,
+    NoDirectory,
+    LargePages,
+    NoPool,
+    NoPages,
+    Bare,
+    LatchesFirst,
+    WithoutDiskLog,
+    WithoutLog,
+    WithoutLsn,
+    WithoutLocks,
+    WithoutLatches,
+    CachedDirectory,
+    WithoutDirectory,
+    WithLargePages,
+    WithoutPool,
+    WithoutSessions,
+    PagesOf4Kib,
+    PagesOf16Kib
+);
 
 /// The full stack, with many transactions of one caller in flight: group commit.
 struct InFlight {

@@ -15,6 +15,7 @@ use clap::{Args, Subcommand};
 
 use crate::exit::Verdict;
 use child::CountArguments;
+pub use shared::check_memory;
 
 /// Run experiments: limits, the Looking Glass, low overhead concurrency control, Charm, determinism, scaling
 #[derive(Args)]

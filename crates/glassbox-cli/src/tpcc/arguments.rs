@@ -5,9 +5,34 @@ use std::path::PathBuf;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use glassbox::io::DiskModel;
+use glassbox::research::stacks::StackName;
 use glassbox_workloads::tpcc::{Home, Mix, Remote};
 
 use crate::options::{Common, DurabilityOption, EngineOptions, LogOption, cores};
+
+/// Options that stacks do not have.
+const NOT_OF_STACKS: [&str; 20] = [
+    "partitions",
+    "clients",
+    "in_flight",
+    "remote",
+    "home",
+    "in_order",
+    "log",
+    "architecture",
+    "pool_mib",
+    "page_kib",
+    "locks",
+    "execution",
+    "dir",
+    "fresh",
+    "explain_waits",
+    "trace_pages",
+    "explain_execution",
+    "disk",
+    "no_reopen",
+    "await_start",
+];
 
 /// Run TPC-C, durably, and check its consistency conditions
 ///
@@ -31,9 +56,9 @@ pub struct TpccArguments {
     /// Duration of the run, in seconds
     #[arg(long, short, value_name = "S", default_value = "10", value_parser = seconds, allow_negative_numbers = true)]
     pub seconds: f64,
-    /// Mix of transactions
-    #[arg(long, value_enum, default_value = "full")]
-    pub mix: MixOption,
+    /// Mix of transactions [default: full, or looking-glass with --stack]
+    #[arg(long, value_enum)]
+    mix: Option<MixOption>,
     /// Order lines and payments, in percent, that come from another warehouse [default: the specification's 1 and 15]
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     remote: Option<f64>,
@@ -52,6 +77,10 @@ pub struct TpccArguments {
     /// The engine
     #[command(flatten)]
     pub engine: EngineOptions,
+    /// Run on a stack of the Looking Glass, the classic engine from which components were left out: one client, one
+    /// transaction at a time, New-Order and Payment in its home warehouse, on a new database that is removed afterwards
+    #[arg(long, value_name = "NAME", conflicts_with_all = NOT_OF_STACKS)]
+    pub stack: Option<StackName>,
     /// Directory of the database; kept afterwards
     #[arg(long, short, value_name = "DIR", default_value = "tpcc.db")]
     pub dir: PathBuf,
@@ -168,6 +197,11 @@ impl MixOption {
 }
 
 impl TpccArguments {
+    /// The mix of transactions.
+    pub fn mix(&self) -> MixOption {
+        self.mix.unwrap_or(if self.stack.is_some() { MixOption::LookingGlass } else { MixOption::Full })
+    }
+
     /// Partitions to open the database with.
     pub fn partitions(&self) -> usize {
         self.partitions.unwrap_or_else(|| cores().min(64))
@@ -204,6 +238,13 @@ impl TpccArguments {
     /// Rejects invalid combinations.
     pub fn check(&self) -> Result<(), String> {
         self.engine.check(self.log)?;
+        if self.stack.is_some() && matches!(self.mix(), MixOption::Full) {
+            return Err(
+                "--mix full cannot be combined with --stack: stacks run New-Order and Payment only; use --mix \
+                        looking-glass or new-order"
+                    .to_owned(),
+            );
+        }
         if self.engine.is_classic() && self.partitions.is_some() {
             return Err(
                 "--partitions cannot be combined with --architecture classic, which has none: use --clients".to_owned()

@@ -48,7 +48,7 @@ pub fn run(arguments: &TpccArguments, db: &Database, scale: &Scale, disk: Option
     let clients = arguments.clients();
     let settings = Settings {
         scale: *scale,
-        mix: arguments.mix.mix(),
+        mix: arguments.mix().mix(),
         remote: arguments.remote(),
         home: Home::Any,
         load_seed: LOAD_SEED,

@@ -6,14 +6,17 @@ mod classic;
 mod measure;
 mod prepare;
 mod report;
+mod stack;
 mod tally;
 
 use std::io::Write;
 use std::time::Instant;
 
 pub use arguments::TpccArguments;
+use glassbox::Database;
 use glassbox_lab::scaling::READY;
-use serde_json::json;
+use glassbox_workloads::tpcc::Scale;
+use serde_json::{Value, json};
 
 use crate::exit::{self, Verdict};
 use crate::results::{Results, report_to};
@@ -23,35 +26,13 @@ use report::Reopened;
 /// Runs the benchmark.
 pub fn run(arguments: &TpccArguments) -> anyhow::Result<Verdict> {
     exit::handle_interrupts()?;
+    if let Some(stack) = arguments.stack {
+        return stack::run(arguments, stack);
+    }
     let mut out = report_to(arguments.common.json.as_deref());
     let prepare::Prepared { db, scale, disk } = prepare::open(arguments)?;
     arguments.check_home(scale.warehouses).map_err(anyhow::Error::msg)?;
-    let engine = db.counts().classic.map(|classic| {
-        json!({
-            "page_bytes": classic.page_bytes,
-            "pool_pages": classic.pool_pages,
-            "locks": arguments.engine.locks().name(),
-        })
-    });
-    let configuration = json!({
-        "scale": scale,
-        "architecture": arguments.engine.architecture.name(),
-        "partitions": db.partitions(),
-        "classic": engine,
-        "clients": arguments.clients(),
-        "in_flight": arguments.in_flight,
-        "seconds": arguments.seconds,
-        "mix": arguments.mix.name(),
-        "remote_order_lines_percent": arguments.remote().order_lines,
-        "remote_payments_percent": arguments.remote().payments,
-        "home": arguments.home.name(),
-        "execution": arguments.engine.execution().name(),
-        "disk": arguments.disk.name(),
-        "in_order": arguments.in_order,
-        "durability": glassbox::Durability::from(arguments.durability),
-        "log": arguments.log.name(),
-        "seed": arguments.common.seed,
-    });
+    let configuration = configuration(arguments, &db, &scale);
     let mut results = Results::new(arguments.common.json.as_deref(), "tpcc", configuration)?;
     report::headline(&mut *out, arguments, &scale, &db)?;
     if arguments.await_start {
@@ -90,4 +71,34 @@ pub fn run(arguments: &TpccArguments) -> anyhow::Result<Verdict> {
     }
     results.finish()?;
     Ok(if good { Verdict::Good } else { Verdict::Bad })
+}
+
+/// The options of the run, for its results.
+fn configuration(arguments: &TpccArguments, db: &Database, scale: &Scale) -> Value {
+    let engine = db.counts().classic.map(|classic| {
+        json!({
+            "page_bytes": classic.page_bytes,
+            "pool_pages": classic.pool_pages,
+            "locks": arguments.engine.locks().name(),
+        })
+    });
+    json!({
+        "scale": scale,
+        "architecture": arguments.engine.architecture.name(),
+        "partitions": db.partitions(),
+        "classic": engine,
+        "clients": arguments.clients(),
+        "in_flight": arguments.in_flight,
+        "seconds": arguments.seconds,
+        "mix": arguments.mix().name(),
+        "remote_order_lines_percent": arguments.remote().order_lines,
+        "remote_payments_percent": arguments.remote().payments,
+        "home": arguments.home.name(),
+        "execution": arguments.engine.execution().name(),
+        "disk": arguments.disk.name(),
+        "in_order": arguments.in_order,
+        "durability": glassbox::Durability::from(arguments.durability),
+        "log": arguments.log.name(),
+        "seed": arguments.common.seed,
+    })
 }

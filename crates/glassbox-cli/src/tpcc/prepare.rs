@@ -18,7 +18,7 @@ use crate::exit;
 use glassbox_lab::format;
 
 /// Warehouses when nothing says how many.
-const DEFAULT_WAREHOUSES: u16 = 2;
+pub const DEFAULT_WAREHOUSES: u16 = 2;
 /// The seed of every load: the inputs' constants depend on it, and a database does not contain it.
 pub const LOAD_SEED: u64 = 0;
 /// Minimum number of sessions of the classic engine. Each needs some pages in memory.

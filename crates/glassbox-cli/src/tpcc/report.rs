@@ -10,6 +10,7 @@ use hdrhistogram::Histogram;
 
 use super::arguments::TpccArguments;
 use super::measure::{CheckResults, MeasuredRun};
+use super::tally::LatencyTally;
 use super::{busy, classic};
 use crate::options::ExecutionOption;
 use crate::results::{Figure, Results};
@@ -49,7 +50,7 @@ pub fn headline(out: &mut dyn Write, arguments: &TpccArguments, scale: &Scale, d
     writeln!(
         out,
         "TPC-C, {} mix: {}{size}, {engine}, {} with {} in flight each, {}",
-        arguments.mix.name(),
+        arguments.mix().name(),
         many(scale.warehouses.into(), "warehouse"),
         many(arguments.clients() as u64, "client"),
         arguments.in_flight,
@@ -61,26 +62,20 @@ pub fn headline(out: &mut dyn Write, arguments: &TpccArguments, scale: &Scale, d
     )
 }
 
-/// The table, and the lines below it.
-pub fn measured(
-    out: &mut dyn Write,
-    results: &mut Results,
-    arguments: &TpccArguments,
-    measured: &MeasuredRun,
-) -> io::Result<()> {
+/// The table of a run: rates and latencies by type of transaction.
+pub fn table(tally: &LatencyTally, seconds: f64) -> Table {
     let mut table = Table::new();
     let line = LineStyle::none().fill('─').junction('─');
     table.load_style(TableStyle::new().header_separator(line).bottom_border(line));
     table.set_header(["transaction", "count", "per second", "p50", "p95", "p99", "p99.9", "max", "aborts"]);
     let mut row = |name: &str, committed: u64, aborted: u64, latency: &Histogram<u64>| {
         let mut cells = vec![name.to_owned(), format::count(committed)];
-        cells.push(format::number(committed as f64 / measured.seconds));
+        cells.push(format::number(committed as f64 / seconds));
         cells.extend(QUANTILES.map(|(at, _)| format::time(latency.value_at_quantile(at) as f64)));
         cells.push(format::time(latency.max() as f64));
         cells.push(format::count(aborted));
         table.add_row(cells);
     };
-    let tally = &measured.tally;
     for kind in Kind::ALL.into_iter().filter(|&kind| tally.answered(kind) > 0) {
         row(kind.name(), tally.committed(kind), tally.aborted[kind as usize], &tally.latency[kind as usize]);
     }
@@ -89,7 +84,18 @@ pub fn measured(
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    writeln!(out, "{table}")?;
+    table
+}
+
+/// The table, and the lines below it.
+pub fn measured(
+    out: &mut dyn Write,
+    results: &mut Results,
+    arguments: &TpccArguments,
+    measured: &MeasuredRun,
+) -> io::Result<()> {
+    let (committed, ..) = measured.tally.total();
+    writeln!(out, "{}", table(&measured.tally, measured.seconds))?;
     if measured.interrupted || measured.failed.is_some() {
         let how = if measured.failed.is_some() { "ended by an error" } else { "interrupted" };
         writeln!(out, "{how} after {:.1} s of {} s", measured.seconds, arguments.seconds)?;
@@ -148,26 +154,42 @@ fn below(out: &mut dyn Write, stats: &Stats, seconds: f64, committed: u64) -> io
     Ok(())
 }
 
-fn put_measured(results: &mut Results, arguments: &TpccArguments, measured: &MeasuredRun) -> io::Result<()> {
-    let x = arguments.clients() as f64;
+/// The numbers of the table.
+pub fn put_latencies(
+    results: &mut Results,
+    x: f64,
+    tally: &LatencyTally,
+    seconds: f64,
+    spread: Option<f64>,
+) -> io::Result<()> {
     let mut put = |row: &str, metric: &str, value: f64, spread, unit: &str| {
         results.put(Figure { figure: "run", row, x, metric, value, spread, unit })
     };
-    let (tally, stats) = (&measured.tally, &measured.stats);
     let (committed, aborted, latency) = tally.total();
     let kinds = Kind::ALL.into_iter().filter(|&kind| tally.answered(kind) > 0);
     let kinds =
         kinds.map(|it| (it.name(), tally.committed(it), tally.aborted[it as usize], &tally.latency[it as usize]));
     for (row, committed, aborted, latency) in kinds.chain([("all", committed, aborted, &latency)]) {
-        let spread = if row == "all" { measured.throughput_spread } else { None };
+        let spread = if row == "all" { spread } else { None };
         put(row, "committed", committed as f64, None, "transactions")?;
-        put(row, "throughput", committed as f64 / measured.seconds, spread, "transactions/s")?;
+        put(row, "throughput", committed as f64 / seconds, spread, "transactions/s")?;
         for (at, name) in QUANTILES {
             put(row, &format!("latency_{name}"), latency.value_at_quantile(at) as f64, None, "ns")?;
         }
         put(row, "latency_max", latency.max() as f64, None, "ns")?;
         put(row, "aborted", aborted as f64, None, "transactions")?;
     }
+    Ok(())
+}
+
+fn put_measured(results: &mut Results, arguments: &TpccArguments, measured: &MeasuredRun) -> io::Result<()> {
+    let x = arguments.clients() as f64;
+    put_latencies(results, x, &measured.tally, measured.seconds, measured.throughput_spread)?;
+    let mut put = |row: &str, metric: &str, value: f64, spread, unit: &str| {
+        results.put(Figure { figure: "run", row, x, metric, value, spread, unit })
+    };
+    let (committed, ..) = measured.tally.total();
+    let stats = &measured.stats;
     let per = |amount: u64| amount as f64 / committed.max(1) as f64;
     put("all", "seconds", measured.seconds, None, "s")?;
     if stats.classic.is_none() {

@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{program, run, run_well, text};
+use crate::common::{program, run, run_counting, run_well, text};
 
 /// The ladder, from everything to the kernel.
 const LADDER: [&str; 13] = [
@@ -57,7 +56,7 @@ fn the_page_has_the_papers_figures_and_the_report_collects_it() {
     let results = dir.path().join("results");
     let few = ["--only", "throughput", "--transactions", "40", "--rounds", "2", "--results", text(&results)];
     let ran = run_well(&[&QUICK[..], &[text(dir.path())], &few].concat());
-    let checked = "checks: all trees, heap files and indexes are sound; 14 of the 14 stacks ran all transactions";
+    let checked = "checks: all trees, heap files and indexes are sound; 27 of the 27 stacks ran all transactions";
     assert!(ran.out.contains(checked), "{}", ran.out);
     let of_run = values(&results.join("looking-glass.jsonl"));
     for stack in LADDER {
@@ -90,13 +89,7 @@ fn instructions_repeat_exactly_and_fall_from_stack_to_stack() {
         let results = dir.path().join(name);
         let few = ["--only", "instructions", "--counted", "20", "--results", text(&results)];
         let arguments = [&QUICK[..], &[text(dir.path())], &few].concat();
-        if Command::new("valgrind").arg("--version").output().is_err() {
-            let ran = run(&arguments);
-            assert_eq!(ran.status, Some(1));
-            assert!(ran.err.contains("apt-get install valgrind"), "{}", ran.err);
-            return None;
-        }
-        let ran = run_well(&arguments);
+        let ran = run_counting(&arguments)?;
         let page = std::fs::read_to_string(results.join("looking-glass.html")).unwrap();
         for figure in
             ["Figure 1.", "Figure 5, left.", "Figure 5, right.", "Figure 6, right.", "Figure 7.", "Two attributions"]
@@ -120,7 +113,11 @@ fn instructions_repeat_exactly_and_fall_from_stack_to_stack() {
         assert!(LADDER.iter().all(|stack| total(stack) <= total("full") && total(stack) >= total("kernel")));
         assert!(total("full") > 1.5 * total("bare") && total("bare") > total("kernel"), "{}", ran.out);
         for stack in LADDER {
-            assert_eq!(total(stack), of(&second, "instructions", stack, workload), "{stack}, {workload}");
+            let (once, again) = (total(stack), of(&second, "instructions", stack, workload));
+            // Where there is a log, its writer may be asleep at one time and not at another: some instructions of many.
+            let has_log = ["full", "integer-keys"].contains(&stack);
+            let same = if has_log { (once - again).abs() < 1e-4 * once } else { once == again };
+            assert!(same, "{stack}, {workload}: {once}, then {again}");
             for figure in [format!("by component, {workload}"), format!("by call, {workload}")] {
                 let of_stack = first.iter().filter(|((of, row, _), _)| *of == figure && row == stack);
                 let sum: f64 = of_stack.map(|(_, value)| value).sum();
@@ -150,4 +147,29 @@ fn without_valgrind_there_are_times_and_instructions_to_install_it() {
     let out = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0), "{out}");
     assert!(out.contains("times only") && out.contains("apt-get install valgrind"), "{out}");
+}
+
+#[test]
+fn one_stack_runs_the_papers_mix() {
+    let tpcc = ["tpcc", "--small", "-w", "1", "--seconds", "0.3", "--json", "-", "--stack"];
+    for (stack, what) in [("full", "everything"), ("without-locks", "full, but no locks"), ("bare", "then no sessions")]
+    {
+        let ran = run_well(&[&tpcc[..], &[stack, "--durability", "async"]].concat());
+        for part in ["looking-glass mix", &format!("stack `{stack}` ({what})"), "are sound", " New-Order ", " Payment "]
+        {
+            assert!(ran.err.contains(part), "{part}: {}", ran.err);
+        }
+        assert!(ran.out.contains(&format!("\"stack\":\"{stack}\"")) && !ran.out.contains("Delivery"), "{}", ran.out);
+    }
+    let ran = run_well(&[&tpcc[..], &["latches-first", "--mix", "new-order"]].concat());
+    assert!(!ran.err.contains(" Payment "), "{}", ran.err);
+    for (wrong, why) in [
+        (&["full", "--mix", "full"][..], "stacks run New-Order and Payment only"),
+        (&["full", "--clients", "2"], "--clients"),
+        (&["full", "--architecture", "classic"], "--architecture"),
+        (&["naked"], "no stack is called `naked`"),
+    ] {
+        let ran = run(&[&tpcc[..], wrong].concat());
+        assert!(ran.status == Some(2) && ran.err.contains(why), "{wrong:?}: {}", ran.err);
+    }
 }

@@ -12,6 +12,7 @@ mod lab;
 mod looking_glass;
 mod low_overhead;
 mod pages;
+mod papers;
 mod scaling;
 mod things;
 mod torture;

@@ -1,7 +1,7 @@
 //! All claims of the paper, and the goals, with their verdicts.
 
 use super::{fair, figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, local_clocks, sensitivity};
-use crate::claim::{self, Claim};
+use crate::claim::{self, Claim, Outcome};
 use crate::points::Points;
 use crate::section::Table;
 
@@ -37,35 +37,40 @@ pub fn put(points: &mut Points) {
     claim::put(&claims(points), points);
 }
 
+/// How many of the paper's claims are reproduced and how many are not.
+pub(super) fn outcomes(points: &Points) -> String {
+    claim::counted(&of_paper(points))
+}
+
 /// Claims that do not hold although no reason is known: the run has found something new.
 pub fn unexplained(points: &Points) -> Vec<Claim> {
-    claims(points).into_iter().filter(|claim| !claim.holds() && claim.why.is_none()).collect()
+    claims(points).into_iter().filter(|claim| claim.outcome() == Outcome::Unexplained).collect()
 }
 
 /// A table of verdicts.
-fn table(title: &str, verdicts: (&str, &str), claims: Vec<Claim>) -> Option<Table> {
-    let row = |claim: &Claim| {
-        let mut row = claim.row();
-        if let Some(verdict) = row.last_mut() {
-            *verdict = if claim.holds() { verdicts.0 } else { verdicts.1 }.to_owned();
-        }
-        row
-    };
+fn table(title: &str, rows: Vec<Vec<String>>) -> Option<Table> {
     let header = [title, "paper", "here", "asserted", ""].map(str::to_owned).to_vec();
-    (!claims.is_empty()).then(|| Table { header, rows: claims.iter().map(row).collect() })
+    (!rows.is_empty()).then_some(Table { header, rows })
 }
 
 /// The paper's claims with their verdicts.
 pub(super) fn paper_table(points: &Points) -> Option<Table> {
-    table("the paper's claims, simulated", ("reproduced", "NOT REPRODUCED"), of_paper(points))
+    table("the paper's claims, simulated", of_paper(points).iter().map(Claim::row).collect())
 }
 
 /// The goals with their verdicts.
 pub(super) fn goals_table(points: &Points) -> Option<Table> {
-    table("the goals, simulated", ("met", "NOT MET"), goals(points))
+    let row = |claim: &Claim| {
+        let mut row = claim.row();
+        if let Some(verdict) = row.last_mut() {
+            *verdict = if claim.holds() { "met" } else { "NOT MET" }.to_owned();
+        }
+        row
+    };
+    table("the goals, simulated", goals(points).iter().map(row).collect())
 }
 
 /// The reasons of claims that do not hold.
 pub(super) fn sentences(points: &Points) -> Vec<String> {
-    claims(points).iter().filter(|claim| !claim.holds()).filter_map(Claim::sentence).collect()
+    claims(points).iter().filter_map(Claim::sentence).collect()
 }

@@ -54,6 +54,7 @@ pub fn section(points: &Points) -> Section {
         id: super::EXPERIMENT.to_owned(),
         title: "Deterministic execution".to_owned(),
         lead: LEAD.to_owned(),
+        outcomes: checks::outcomes(points),
         facts: Vec::new(),
         notes_title: "Not reproduced or not met, with the reasons".to_owned(),
         notes: checks::sentences(points),

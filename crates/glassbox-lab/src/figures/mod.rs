@@ -5,12 +5,14 @@
 //! because their width is unknown without fonts.
 
 mod bars;
+mod boxes;
 mod canvas;
 mod curves;
 mod stacked;
 mod waterfall;
 
 pub use bars::{BarRow, Bars, bars};
+pub use boxes::{Boxes, TextBox, boxes};
 pub use canvas::Colour;
 pub use curves::{Curve, Curves, Stroke, curves};
 pub use stacked::{Bar, Stacked, stacked};

@@ -67,6 +67,7 @@ pub fn section(points: &Points) -> Section {
         id: "in-process".to_owned(),
         title: "Low overhead concurrency control: machines in process".to_owned(),
         lead: LEAD.to_owned(),
+        outcomes: String::new(),
         figures,
         ..Section::default()
     }

@@ -110,6 +110,11 @@ pub const INSTRUCTIONS: &str = "instructions";
 /// The figure of transactions per second.
 pub const THROUGHPUT: &str = "throughput";
 
+/// The figure of the throughput of the stacks beside the ladder, and of some on it in the same rounds.
+pub(super) const TIMED_LEFT_OUT: &str = "throughput, one left out";
+/// The figure of cycles per transaction, where the processor's counter can be read.
+pub(super) const CYCLES: &str = "cycles";
+
 /// A measure of every stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
@@ -117,6 +122,8 @@ pub enum Measure {
     Instructions,
     /// Nanoseconds per transaction.
     Time,
+    /// Cycles per transaction, where they can be counted.
+    Cycles,
 }
 
 impl Measure {
@@ -125,6 +132,7 @@ impl Measure {
         match self {
             Self::Instructions => points.value(INSTRUCTIONS, stack, workload),
             Self::Time => points.value(THROUGHPUT, stack, workload).map(|rate| 1e9 / rate),
+            Self::Cycles => points.value(CYCLES, stack, workload),
         }
     }
 

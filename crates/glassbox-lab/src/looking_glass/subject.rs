@@ -39,27 +39,50 @@ pub(super) fn pool_bytes(scale: &Scale, transactions: usize) -> usize {
     EMPTY_BYTES + usize::from(scale.warehouses) * warehouse + transactions * TRANSACTION_BYTES
 }
 
+/// Creates a stack's database in a temporary directory in `dir`, with room for so many transactions, and loads it. With
+/// `forced` each answer waits for the disk, if the stack has a log there; `in_flight` other than 1 is for the full
+/// stack alone.
+pub(super) fn open(
+    name: StackName,
+    forced: bool,
+    in_flight: usize,
+    scale: &Scale,
+    transactions: usize,
+    dir: &Path,
+) -> anyhow::Result<(Box<dyn LadderDatabase>, TempDir)> {
+    let dir = tempfile::Builder::new().prefix("glassbox-stack-").tempdir_in(dir);
+    let dir = dir.context("cannot create a directory for a database")?;
+    let catalog = tpcc::catalog();
+    let config = StackConfig::default().with_memory_bytes(pool_bytes(scale, transactions)).with_forced(forced);
+    let database = match in_flight {
+        1 => glassbox_ladder::open(name, dir.path(), &config, &catalog)?,
+        _ => glassbox_ladder::open_in_flight(in_flight, dir.path(), &config, &catalog)?,
+    };
+    database.load(scale, LOAD_SEED)?;
+    Ok((database, dir))
+}
+
 impl LoadedStack {
     /// Creates and loads a system for at most so many transactions.
     pub fn load(system: LadderSystem, scale: &Scale, transactions: usize, dir: &Path) -> anyhow::Result<Self> {
         match system {
             LadderSystem::Kernel => Ok(Self::Kernel(shared::load(false, false, scale, LOAD_SEED, transactions)?)),
-            _ => Self::stack(system, scale, transactions, dir),
+            LadderSystem::Stack(name) => Self::stack(name, false, 1, scale, transactions, dir),
+            LadderSystem::Forced => Self::stack(StackName::Full, true, 1, scale, transactions, dir),
+            LadderSystem::Grouped => Self::stack(StackName::Full, true, IN_FLIGHT, scale, transactions, dir),
         }
     }
 
-    fn stack(system: LadderSystem, scale: &Scale, transactions: usize, dir: &Path) -> anyhow::Result<Self> {
-        let dir = tempfile::Builder::new().prefix("glassbox-stack-").tempdir_in(dir);
-        let dir = dir.context("cannot create a directory for a database")?;
-        let (forced, catalog) = (matches!(system, LadderSystem::Forced | LadderSystem::Grouped), tpcc::catalog());
-        let config = StackConfig::default().with_memory_bytes(pool_bytes(scale, transactions)).with_forced(forced);
-        let database = match system {
-            LadderSystem::Grouped => glassbox_ladder::open_in_flight(IN_FLIGHT, dir.path(), &config, &catalog)?,
-            LadderSystem::Stack(name) => glassbox_ladder::open(name, dir.path(), &config, &catalog)?,
-            _ => glassbox_ladder::open(StackName::Full, dir.path(), &config, &catalog)?,
-        };
-        database.load(scale, LOAD_SEED)?;
-        Ok(Self::Stack { database, _dir: dir })
+    fn stack(
+        name: StackName,
+        forced: bool,
+        in_flight: usize,
+        scale: &Scale,
+        transactions: usize,
+        dir: &Path,
+    ) -> anyhow::Result<Self> {
+        let (database, _dir) = open(name, forced, in_flight, scale, transactions, dir)?;
+        Ok(Self::Stack { database, _dir })
     }
 
     /// Runs a batch; a stack stops early after `max_time`. Returns the number of transactions and the seconds.

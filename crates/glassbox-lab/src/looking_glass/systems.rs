@@ -6,6 +6,7 @@ use std::str::FromStr;
 use glassbox::research::stacks::StackName;
 
 use super::ladder::{FORCED, GROUPED};
+use super::taxes;
 
 /// Transactions in flight of one client, where they are forced in groups.
 pub const IN_FLIGHT: usize = 64;
@@ -17,7 +18,7 @@ pub enum LadderSystem {
     Forced,
     /// The same with 64 transactions in flight: they are forced in groups.
     Grouped,
-    /// A stack of the ladder; its log, if it has one, is written asynchronously.
+    /// A stack; its log, if it has one, is written asynchronously.
     Stack(StackName),
     /// The hand-written kernel with B+-trees, without prefetching: the paper's "optimal".
     Kernel,
@@ -29,6 +30,26 @@ impl LadderSystem {
     pub fn ladder() -> Vec<Self> {
         let stacks = StackName::ladder().iter().copied().map(Self::Stack);
         [Self::Forced, Self::Grouped].into_iter().chain(stacks).chain([Self::Kernel]).collect()
+    }
+
+    /// The full stack, with one component or another left out, with other pages, and without locks and latches in
+    /// either order.
+    pub fn one_left_out() -> Vec<Self> {
+        taxes::stacks().into_iter().map(Self::Stack).collect()
+    }
+
+    /// All, each once.
+    pub fn all() -> Vec<Self> {
+        let mut all = Self::ladder();
+        all.extend(Self::one_left_out());
+        let mut seen = Vec::new();
+        all.retain(|system| {
+            !seen.contains(system) && {
+                seen.push(*system);
+                true
+            }
+        });
+        all
     }
 
     /// Whether its instructions are counted. Systems that wait for the disk execute those of the full stack.
@@ -52,7 +73,7 @@ impl FromStr for LadderSystem {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let all = Self::ladder();
+        let all = Self::all();
         all.iter().copied().find(|system| system.to_string() == text).ok_or_else(|| {
             let names: Vec<_> = all.iter().map(Self::to_string).collect();
             format!("unknown stack; use one of {}", names.join(", "))

@@ -1,5 +1,7 @@
 //! The tables, for the terminal and below the figures; and the goals.
 
+use glassbox::research::stacks::StackName;
+
 use super::accesses::ACCESSES;
 use super::components::{COMPONENTS, call_names};
 use super::instructions::{by_call, by_component};
@@ -62,7 +64,8 @@ pub fn ladder(points: &Points) -> Table {
             others.push(&point.row);
         }
     }
-    rows.extend(others.into_iter().map(|name| row(name, "")));
+    let what = |name: &str| name.parse::<StackName>().map_or("", StackName::what);
+    rows.extend(others.into_iter().map(|name| row(name, what(name))));
     let names = ["stack", "switch", "New-Order", "Payment", "mix", "× kernel", "per second", "min – max", "of kernel"];
     Table { header: header(&names), rows }
 }

@@ -8,10 +8,12 @@ use glassbox_workloads::tpcc::Scale;
 use super::accesses::{ACCESSES, count_accesses};
 use super::explain::sentences;
 use super::instructions::{by_call, by_component};
-use super::ladder::{BARE, Component, FULL, INSTRUCTIONS, KERNEL, Measure, RUNGS, THROUGHPUT};
+use super::ladder::{BARE, CYCLES, Component, FULL, INSTRUCTIONS, KERNEL, Measure, RUNGS, THROUGHPUT, TIMED_LEFT_OUT};
+use super::schema::put_schema;
 use super::section::section;
 use super::systems::LadderSystem;
-use super::timing::{LadderPlan, measure};
+use super::timing::{LadderPlan, measure, measure_left_out};
+use super::{page_sizes, taxes};
 use crate::measurement::Silent;
 use crate::points::Points;
 use crate::workload::Workload;
@@ -21,7 +23,7 @@ fn the_ladder_is_that_of_the_stacks() {
     let names: Vec<_> = StackName::ladder().iter().map(|stack| stack.name()).collect();
     assert_eq!(names, RUNGS.map(|rung| rung.name));
     assert_eq!((RUNGS[0].name, RUNGS[11].name), (FULL, BARE));
-    for system in LadderSystem::ladder() {
+    for system in LadderSystem::all() {
         assert_eq!(system.to_string().parse(), Ok(system));
     }
     assert_eq!(Component::Keys.between(), ("full", Some("integer-keys")));
@@ -58,6 +60,47 @@ fn all_stacks_do_the_same_work_and_are_timed() {
 }
 
 #[test]
+fn stacks_with_one_component_left_out_do_the_same_work_and_are_timed() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = LadderPlan {
+        scale: Scale::small(1),
+        systems: LadderSystem::one_left_out(),
+        transactions: 60,
+        rounds: 2,
+        max_time: Duration::from_secs(10),
+        dir: dir.path().to_owned(),
+        seed: 1,
+    };
+    let mut points = Points::default();
+    assert_eq!(measure_left_out(&plan, &Silent, &mut points).unwrap(), Vec::<String>::new());
+    for system in &plan.systems {
+        let name = system.to_string();
+        assert!(points.value(TIMED_LEFT_OUT, &name, "mix").unwrap() > 0.0, "{name}");
+        assert_eq!(points.value("checks, one left out", &name, "agrees"), Some(1.0), "{name}");
+    }
+    assert!(!points.has(THROUGHPUT), "the ladder's numbers are its own");
+}
+
+#[test]
+fn taxes_are_differences_from_the_full_stack_and_orders_sum_to_the_same() {
+    let points = invented();
+    let taxes = taxes::table(&points).unwrap();
+    let row = |name: &str| taxes.rows.iter().find(|row| row[0] == name).unwrap();
+    // Locks: 13,000 - 9,500; on the ladder the step is 1,000.
+    assert_eq!(row("locking")[1..6], ["without-locks", "3,500", "26.9", "1,000", "7.7"]);
+    assert_eq!(row("dir lookup: a cache")[4], "", "no step of the ladder");
+    let orders = taxes::orders(&points).unwrap();
+    let saved = |at: usize| orders.rows[at][3].replace(',', "").parse::<f64>().unwrap();
+    assert_eq!((saved(0), saved(1), saved(2), saved(3)), (1_000.0, 1_000.0, 400.0, 1_600.0));
+    let sizes = page_sizes::table(&points).unwrap();
+    assert_eq!(sizes.rows.last().unwrap()[1..], ["68.5", "100.0", "67.7", "70.8"].map(str::to_owned));
+    let mut ladder_only = points;
+    let is_beside = |row: &str| row.parse().is_ok_and(|stack| !StackName::ladder().contains(&stack));
+    ladder_only.0.retain(|point| !is_beside(&point.row));
+    assert_eq!(taxes::table(&ladder_only), None);
+}
+
+#[test]
 fn a_transaction_makes_the_calls_of_its_procedure() {
     let mut points = Points::default();
     count_accesses(&mut points, 1).unwrap();
@@ -81,13 +124,31 @@ fn invented() -> Points {
             points.put(&by_call(workload), name, 0.0, "B-tree lookup", count * 0.75, "i");
             points.put(&by_call(workload), name, 0.0, "commit", count * 0.25, "i");
             points.put(&by_component(workload), name, 0.0, "locking", 900.0, "i");
+            points.put(&by_component(workload), name, 0.0, "B-trees", count / 4.0, "i");
+            points.put(&by_call(workload), name, 0.0, "insert index", 0.0, "i");
             points.put(THROUGHPUT, name, 0.0, workload.name(), 1e8 / count, "t");
+        }
+    }
+    // Those beside the ladder: 9,900 instructions and less.
+    let others = StackName::ALL.iter().filter(|stack| !StackName::ladder().contains(stack)).zip(0..);
+    for (stack, at) in others {
+        for workload in Workload::ALL {
+            let count = match stack {
+                StackName::LatchesFirst => 8_600.0,
+                StackName::WithoutLocks => 9_500.0,
+                _ => 10_000.0 - 100.0 * f64::from(at),
+            };
+            points.put(INSTRUCTIONS, stack.name(), 0.0, workload.name(), count, "i");
+            let trees = if *stack == StackName::WithLargePages { 5_000.0 } else { 3_300.0 };
+            points.put(&by_component(workload), stack.name(), 0.0, "locking", 900.0, "i");
+            points.put(&by_component(workload), stack.name(), 0.0, "B-trees", trees, "i");
         }
     }
     for workload in Workload::ALL {
         points.put(THROUGHPUT, "full-forced", 0.0, workload.name(), 1_000.0, "t");
     }
     count_accesses(&mut points, 1).unwrap();
+    put_schema(&mut points).unwrap();
     points
 }
 
@@ -135,16 +196,49 @@ fn the_section_has_the_papers_figures() {
         "Figure 7.",
         "Figure 8.",
         "Section 4.3.1.",
+        "Each component's tax in the full stack",
+        "Locking and latching in either order",
+        "Section 4.3.3.",
+        "Section 5.5.",
+        "Table 1.",
+        "Figure 3.",
     ] {
         assert!(titles.iter().any(|it| it.starts_with(title)), "{title} is missing: {titles:?}");
     }
     let svg = |title: &str| &section.figures.iter().find(|figure| figure.title.starts_with(title)).unwrap().svg;
     assert!(svg("Figure 1.").contains("34.6 %") && svg("Figure 1.").contains("38.5 %"));
     assert!(svg("Figure 7.").contains("− page access") && svg("Figure 7.").contains("−1,000 (−7.7 %)"));
+    // Three quarters of 13,000 and of 2,000; the kernel's trees have 125 of its 500.
+    let caption = |title: &str| &section.figures.iter().find(|figure| figure.title.starts_with(title)).unwrap().caption;
+    assert!(
+        caption("Section 5.5.").contains("remove 84.6 % of a New-Order's and 84.6 %"),
+        "{}",
+        caption("Section 5.5.")
+    );
+    // 8,800 instructions; B-trees take 5,000 instead of a quarter of 13,000.
+    let sizes = caption("Section 4.3.3.");
+    assert!(sizes.contains("pages of 16 KiB take the fewest") && sizes.contains("B-trees take 1,750 more"), "{sizes}");
+    assert!(caption("Section 5.5.").contains("removes 91.7 % of"), "{}", caption("Section 5.5."));
+    for text in ["order_line", "W × 100,000", "key w_id, d_id, o_id, number"] {
+        assert!(svg("Figure 3.").contains(text), "{text}: {}", svg("Figure 3."));
+    }
     assert!(svg("Section 4.3.1.").contains("46,500 (1.000 of the kernel&apos;s)"));
     for figure in section.figures.iter().filter_map(|figure| figure.table.as_ref()) {
         assert!(figure.rows.iter().all(|row| row.len() == figure.header.len()), "{figure:?}");
     }
+}
+
+#[test]
+fn figure_8_has_cycles_where_they_were_counted() {
+    let mut counted = invented();
+    for (at, rung) in RUNGS.iter().enumerate() {
+        counted.put(CYCLES, rung.name, 0.0, "New-Order", 26_000.0 - 2_000.0 * at as f64, "c");
+    }
+    let titles_of =
+        |points: &Points| section(points).figures.into_iter().map(|figure| figure.title).collect::<Vec<_>>();
+    let says = |points: &Points, what: &str| titles_of(points).iter().any(|title| title.starts_with(what));
+    assert!(says(&counted, "Figure 8. Instructions against cycles"));
+    assert!(says(&invented(), "Figure 8. Instructions against time"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! All claims of the paper, checked, for the terminal, the page and the results.
 
 use super::{auto, coordinators, figure4, figure5, figure6, figure7, figure8, figure9, figure10, table1, table2};
-use crate::claim::{self, Claim};
+use crate::claim::{self, Claim, Outcome};
 use crate::points::Points;
 use crate::section::Table;
 
@@ -22,6 +22,17 @@ pub fn claims(points: &Points) -> Vec<Claim> {
         auto::shifting_claims(points),
     ];
     of_figures.into_iter().flatten().flatten().collect()
+}
+
+/// Claims whose results are outside of their bounds without a known reason.
+pub fn unexplained(points: &Points) -> Vec<Claim> {
+    claims(points).into_iter().filter(|claim| claim.outcome() == Outcome::Unexplained).collect()
+}
+
+/// How many claims of each outcome there are; nothing if none was simulated.
+pub fn outcomes(points: &Points) -> Option<String> {
+    let claims = claims(points);
+    (!claims.is_empty()).then(|| claim::outcomes(&claims))
 }
 
 /// Adds the claims to the results.

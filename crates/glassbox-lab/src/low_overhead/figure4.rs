@@ -79,7 +79,8 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             whole(BLOCKING).map(|it| 1e6 / it),
             (209.0, 213.0),
             "µs",
-        ),
+        )
+        .map(Claim::by_construction),
         claim((FIGURE, "speculation ahead of locking at 4 %"), "up to 13 %", early.map(|it| it.0), (7.0, 17.0), "%"),
         claim(
             (FIGURE, "speculation ahead of locking at 10 to 40 %, minimum"),
@@ -109,25 +110,19 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (FIGURE, "blocking ahead of forced locking up to"),
             "6 %",
             ahead_until(&blocking, &forced),
-            (2.5, 6.5),
+            (4.5, 7.5),
             "%",
         )
-        .map(|it| it.because(FORCED_LOCKING)),
+        .map(|it| it.not_reproduced((2.5, 4.5), FORCED_LOCKING)),
         claim(
             (FIGURE, "blocking ahead of locking by at most"),
             "never ahead",
             blocking_leads.map(|it| it.1),
-            (-1.0, 4.0),
+            (-100.0, 0.5),
             "%",
         )
-        .map(|it| it.because(BLOCKING_LEADS)),
-        claim(
-            (FIGURE, "locking's bend between 20 and 100 %"),
-            "linear from 16 % on",
-            bend(&locking, 20.0, 100.0),
-            (0.0, 4.0),
-            "%",
-        ),
+        .map(|it| it.not_reproduced((0.5, 4.0), BLOCKING_LEADS)),
+        claim((FIGURE, "locking's bend between 20 and 100 %"), "linear", bend(&locking, 20.0, 100.0), (0.0, 4.0), "%"),
     ]
 }
 

@@ -74,12 +74,12 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (FIGURE, "speculation with 5 % aborts ahead of locking up to"),
             "at all shares, except for the coordinator's limit",
             until(1),
-            (15.0, 50.0),
+            (50.0, 100.0),
             "%",
         )
-        .map(|it| it.because(FIVE)),
-        claim((FIGURE, "speculation with 10 % aborts ahead of locking up to"), "not ahead", until(2), (5.0, 25.0), "%")
-            .map(|it| it.because(TEN)),
+        .map(|it| it.not_reproduced((15.0, 50.0), FIVE)),
+        claim((FIGURE, "speculation with 10 % aborts ahead of locking up to"), "not ahead", until(2), (0.0, 2.0), "%")
+            .map(|it| it.not_reproduced((2.0, 25.0), TEN)),
         claim((FIGURE, "speculation with 5 % aborts at 50 %, of that without"), "less", loss(1), (70.0, 92.0), "%"),
         claim(
             (FIGURE, "speculation with 10 % aborts at 50 %, of that without"),
@@ -92,10 +92,10 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (FIGURE, "speculation with 10 % aborts at 50 %, of blocking"),
             "near 1",
             near_blocking(),
-            (1.0, 2.5),
+            (0.9, 1.25),
             "times",
         )
-        .map(|it| it.because(TEN)),
+        .map(|it| it.not_reproduced((1.25, 2.5), TEN)),
         claim(
             (FIGURE, "blocking gains by 10 % aborts, on average"),
             "a little",

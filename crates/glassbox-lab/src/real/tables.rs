@@ -145,6 +145,7 @@ pub fn real(points: &Points) -> Section {
         id: "low-overhead-real".to_owned(),
         title: "Low overhead concurrency control, on this machine".to_owned(),
         lead: lead.to_owned(),
+        outcomes: String::new(),
         figures,
         ..Section::default()
     }
@@ -161,6 +162,7 @@ pub fn predicted(points: &Points) -> Section {
         id: "low-overhead-calibrated".to_owned(),
         title: "Low overhead concurrency control, with constants from this machine".to_owned(),
         lead: lead.to_owned(),
+        outcomes: String::new(),
         figures,
         ..Section::default()
     }

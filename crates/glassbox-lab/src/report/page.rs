@@ -1,6 +1,7 @@
 //! The page: one HTML file that needs nothing besides itself.
 
 use askama::Template;
+use glassbox::research::stacks::StackName;
 
 use crate::figures::{BarRow, Bars, Colour, bars};
 use crate::format;
@@ -14,6 +15,38 @@ struct Page<'a> {
     title: &'a str,
     sections: &'a [Section],
     data: String,
+}
+
+impl Page<'_> {
+    /// A cell of a table: the name of a stack is a link to its row in the table of all stacks.
+    fn cell(&self, cell: &str) -> String {
+        let text = escaped(cell);
+        if is_stack(cell) { format!("<a href=\"#stack-{text}\">{text}</a>") } else { text }
+    }
+
+    /// A note whose first sentence says the difference, and the rest of which is its evidence.
+    fn folded<'n>(&self, note: &'n str) -> Option<(&'n str, &'n str)> {
+        let end = note.find(". ")? + 1;
+        Some((&note[..end], note[end..].trim_start()))
+    }
+
+    /// The attribute of a row that is linked to.
+    fn row_id(&self, table: &Table, row: &[String]) -> String {
+        match (table.header.first(), row.first()) {
+            (Some(first), Some(cell)) if first == "stack" && table.header.len() > 8 && is_stack(cell) => {
+                format!(" id=\"stack-{}\"", escaped(cell))
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+fn is_stack(cell: &str) -> bool {
+    cell.parse::<StackName>().is_ok()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// The page.
@@ -64,7 +97,7 @@ fn section(at: usize, first: &ResultLine, run: &[&ResultLine]) -> Section {
         section.title += " (simulated)";
     }
     let fact = |name: &str, value: String| (name.to_owned(), value);
-    section.facts = vec![fact("machine", first.machine.clone()), fact("commit", first.commit.clone())];
+    section.facts.extend([fact("machine", first.machine.clone()), fact("commit", first.commit.clone())]);
     for (name, value) in first.configuration.as_object().into_iter().flatten() {
         section.facts.push(fact(name, plain(value)));
     }
@@ -100,6 +133,7 @@ fn generic_section(experiment: &str, points: &Points) -> Section {
         id: experiment.to_owned(),
         title: format::capitalized(experiment),
         lead: String::new(),
+        outcomes: String::new(),
         facts: Vec::new(),
         notes_title: String::new(),
         notes: Vec::new(),

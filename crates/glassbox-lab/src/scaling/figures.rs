@@ -28,6 +28,7 @@ pub fn section(points: &Points) -> Section {
         id: super::EXPERIMENT.to_owned(),
         title: "Scaling".to_owned(),
         lead: LEAD.to_owned(),
+        outcomes: String::new(),
         facts: Vec::new(),
         notes_title: String::new(),
         notes: Vec::new(),

@@ -15,8 +15,9 @@ use crate::lab::shared::MeasureOption;
 /// Remove the components of a conventional engine one by one, and measure the cost of each
 ///
 /// The experiment of "OLTP Through the Looking Glass" (SIGMOD 2008) on the classic engine: its stacks from the full one
-/// to bare access methods, and a hand-written kernel. New-Order, Payment and both mixed; throughput, and instructions
-/// if valgrind is installed. Writes a page and its numbers to the directory of results.
+/// to bare access methods, and a hand-written kernel; and the full stack without one component each. New-Order, Payment
+/// and both mixed; throughput, and instructions if valgrind is installed. Writes a page and its numbers to the
+/// directory of results.
 #[derive(Args)]
 pub struct LookingGlassArguments {
     /// Measure less: a hundredth of each warehouse, few transactions; under a minute
@@ -57,11 +58,20 @@ impl LookingGlassArguments {
         if self.quick { Scale::small(self.warehouses) } else { Scale::full(self.warehouses) }
     }
 
-    /// The measurement of throughput.
+    /// The measurement of the ladder's throughput.
     pub fn plan(&self) -> LadderPlan {
+        self.plan_of(LadderSystem::ladder())
+    }
+
+    /// The same of the stacks with one component left out.
+    pub fn plan_left_out(&self) -> LadderPlan {
+        self.plan_of(LadderSystem::one_left_out())
+    }
+
+    fn plan_of(&self, systems: Vec<LadderSystem>) -> LadderPlan {
         LadderPlan {
             scale: self.scale(),
-            systems: LadderSystem::ladder(),
+            systems,
             transactions: self.transactions.unwrap_or(if self.quick { 1_000 } else { 40_000 }),
             rounds: self.rounds.unwrap_or(if self.quick { 3 } else { 8 }),
             max_time: Duration::from_secs(if self.quick { 1 } else { 6 }),
@@ -74,7 +84,7 @@ impl LookingGlassArguments {
     pub fn counting(&self) -> Counting<LadderSystem> {
         Counting {
             scale: self.scale(),
-            systems: LadderSystem::ladder().into_iter().filter(|system| system.is_counted()).collect(),
+            systems: LadderSystem::all().into_iter().filter(|system| system.is_counted()).collect(),
             warm_up: if self.quick { 300 } else { 5_000 },
             transactions: self.counted.unwrap_or(if self.quick { 300 } else { 40_000 }),
             seed: self.seed,

@@ -2,11 +2,16 @@
 
 mod arguments;
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use anyhow::Context;
-use glassbox_lab::looking_glass::{self, Workload, count, count_accesses, measure, memory_bytes, tables};
-use glassbox_lab::points::{self, Points};
+use glassbox_lab::looking_glass::{
+    self, LadderPlan, LadderSystem, Workload, count, count_accesses, measure, measure_left_out, memory_bytes,
+    put_schema, tables,
+};
+use glassbox_lab::measurement::Progress;
+use glassbox_lab::points::{self, Point, Points};
 use serde_json::json;
 
 pub use arguments::LookingGlassArguments;
@@ -30,13 +35,13 @@ pub fn run(arguments: &LookingGlassArguments) -> anyhow::Result<Verdict> {
     headline(&mut *out, arguments)?;
     let (mut points, mut wrong) = (Points::default(), Vec::new());
     count_accesses(&mut points, arguments.seed)?;
+    put_schema(&mut points)?;
     if arguments.measures.includes(Measure::Throughput) {
-        let plan = arguments.plan();
-        let what = format!("{} stacks", plan.systems.len());
-        check_memory(memory_bytes(&plan), &what, "measure fewer --warehouses or --transactions")?;
-        let bar = Bar::new();
-        wrong = measure(&plan, &bar, &mut points)?;
-        bar.0.finish_and_clear();
+        // One plan after the other: all systems of a plan are in memory at the same time.
+        wrong = throughput(&arguments.plan(), measure, &mut points)?;
+        if !exit::interrupted() {
+            wrong.extend(throughput(&arguments.plan_left_out(), measure_left_out, &mut points)?);
+        }
     }
     let mut instructions = None;
     if arguments.measures.includes(Measure::Instructions) && !exit::interrupted() {
@@ -47,12 +52,14 @@ pub fn run(arguments: &LookingGlassArguments) -> anyhow::Result<Verdict> {
     let ran = points.value("checks", "full", "violations").is_some();
     match (&wrong[..], ran) {
         ([], true) => {
-            let compared = points.0.iter().filter(|point| point.figure == "checks" && point.metric == "agrees").count();
+            let is_checked = |point: &&Point| point.figure.starts_with("checks") && point.metric == "agrees";
+            let compared: HashSet<_> = points.0.iter().filter(is_checked).map(|point| &point.row).collect();
             writeln!(
                 out,
-                "checks: all trees, heap files and indexes are sound; {compared} of the {} stacks ran all \
-                 transactions, and ended in the same rows",
-                arguments.plan().systems.len() - 1,
+                "checks: all trees, heap files and indexes are sound; {} of the {} stacks ran all transactions, and \
+                 ended in the same rows",
+                compared.len(),
+                LadderSystem::all().len() - 1,
             )?;
         }
         ([], false) => {}
@@ -60,6 +67,18 @@ pub fn run(arguments: &LookingGlassArguments) -> anyhow::Result<Verdict> {
     }
     write(&mut *out, arguments, &points)?;
     Ok(if wrong.is_empty() { Verdict::Good } else { Verdict::Bad })
+}
+
+type MeasureLadder = fn(&LadderPlan, &(dyn Progress + Sync), &mut Points) -> anyhow::Result<Vec<String>>;
+
+/// Measures the throughput of a plan's systems; returns the violations in their data.
+fn throughput(plan: &LadderPlan, measure: MeasureLadder, points: &mut Points) -> anyhow::Result<Vec<String>> {
+    let what = format!("{} stacks", plan.systems.len());
+    check_memory(memory_bytes(plan), &what, "measure fewer --warehouses or --transactions")?;
+    let bar = Bar::new();
+    let wrong = measure(plan, &bar, points)?;
+    bar.0.finish_and_clear();
+    Ok(wrong)
 }
 
 fn headline(out: &mut dyn Write, arguments: &LookingGlassArguments) -> std::io::Result<()> {
@@ -97,6 +116,10 @@ fn print(out: &mut dyn Write, points: &Points) -> std::io::Result<()> {
         if let Some(table) = tables::components(points, workload) {
             writeln!(out, "\n{}", of_report(&table))?;
         }
+    }
+    let tables = [looking_glass::taxes(points), looking_glass::orders(points), looking_glass::page_sizes(points)];
+    for table in tables.into_iter().flatten() {
+        writeln!(out, "\n{}", of_report(&table))?;
     }
     writeln!(out, "\n{}", of_report(&tables::accesses(points)))?;
     let goals = tables::goals_table(points);

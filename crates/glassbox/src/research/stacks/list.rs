@@ -52,6 +52,11 @@ macro_rules! named_stacks {
                 [SchemaKeys Wal LockManager ReadWriteLatch Uncached 8 InMemory SessionPool];
             WithoutSessions "without-sessions" "full, but one session"
                 [SchemaKeys Wal LockManager ReadWriteLatch Uncached 8 Pool OneSession];
+            // The full stack with other sizes of pages.
+            PagesOf4Kib "pages-of-4-kib" "full, but pages of 4 KiB"
+                [SchemaKeys Wal LockManager ReadWriteLatch Uncached 4 Pool SessionPool];
+            PagesOf16Kib "pages-of-16-kib" "full, but pages of 16 KiB"
+                [SchemaKeys Wal LockManager ReadWriteLatch Uncached 16 Pool SessionPool];
         }
     };
 }
@@ -83,9 +88,45 @@ macro_rules! implement {
     ($($name:ident $called:literal $what:literal [$($components:tt)*];)*) => {
         $(
             #[doc = concat!("The stack `", $called, "`: ", $what, ".")]
+            #[doc = threads!($name $($components)*)]
             pub enum $name {}
             implement_one!($name $($components)*);
         )*
+    };
+}
+
+/// Says in a stack's documentation whether threads can share its database, with an example that shows it. A stack has a
+/// neighbour that differs only in locks or latches and can be shared; so these are the reason where it cannot.
+macro_rules! threads {
+    ($name:ident $key:ident $log:ident LockManager ReadWriteLatch $at:ident $kib:literal $pages:ident SessionPool) => {
+        shared_example!($name, "Threads can share its database", "")
+    };
+    ($name:ident $keys:ident $log:ident $locks:ident NoLatch $($others:tt)*) => {
+        shared_example!($name, "Without latches, threads cannot share its database", "compile_fail,E0277")
+    };
+    ($name:ident $keys:ident $log:ident NoLocks $($others:tt)*) => {
+        shared_example!($name, "Without locks, threads cannot share its database", "compile_fail,E0277")
+    };
+    ($name:ident $($others:tt)*) => {
+        shared_example!(
+            $name,
+            "With one session or without pages, threads cannot share its database",
+            "compile_fail,E0277"
+        )
+    };
+}
+
+macro_rules! shared_example {
+    ($name:ident, $what:literal, $tag:literal) => {
+        concat!(
+            "\n\n",
+            $what,
+            ":\n\n```",
+            $tag,
+            "\nfn shared<T: Sync>() {}\nshared::<glassbox::research::stacks::DatabaseOf<glassbox::research::stacks::",
+            stringify!($name),
+            ">>();\n```"
+        )
     };
 }
 

@@ -4,7 +4,7 @@
 //! SIGMOD 2008) removed one component after the other from Shore. Here a named stack is the engine of
 //! [`Architecture::Classic`](crate::Architecture::Classic) without some components. [`StackName`] lists the stacks:
 //! first the ladder of that paper from [`StackName::Full`] to [`StackName::Bare`], then the other order of locks and
-//! latches, then the full stack without one component each.
+//! latches, then the full stack without one component each, and with other sizes of pages.
 //!
 //! Stacks are for experiments. Each run creates a new database and never opens it again. Its clock is a counter, so
 //! that equal calls give equal rows. The same procedures run on all stacks and lead to the same
@@ -13,20 +13,8 @@
 //! The last two stacks of the ladder have no pages: their records are in plain memory and reached by pointer, as in the
 //! partitioned engine. Such a stack cannot have a component that works on pages.
 //!
-//! A stack without latches or locks serves one thread. [`DatabaseOf`] names the stack by type, so that the compiler
-//! enforces this:
-//!
-//! ```
-//! use glassbox::research::stacks::{DatabaseOf, Full};
-//! fn shared<T: Sync>() {}
-//! shared::<DatabaseOf<Full>>();
-//! ```
-//!
-//! ```compile_fail,E0277
-//! use glassbox::research::stacks::{Bare, DatabaseOf};
-//! fn shared<T: Sync>() {}
-//! shared::<DatabaseOf<Bare>>();
-//! ```
+//! A stack without latches, without locks or with one session serves one thread. [`DatabaseOf`] names the stack by
+//! type, so that the compiler enforces this; the documentation of each stack has the example.
 
 mod any;
 mod engine;
