@@ -15,7 +15,7 @@ pub struct Claim {
     pub figure: &'static str,
     /// The claim, as the name of a number.
     pub claim: &'static str,
-    /// The paper's words; those of a check that is no claim of the paper begin with "not" or "none".
+    /// The paper's words; those of a check that is no claim of the paper begin with "not in", "not built" or "none".
     pub paper: &'static str,
     /// The result here.
     pub here: f64,
@@ -142,10 +142,14 @@ impl Claim {
 
     /// The difference from the paper and its reason, if it is not reproduced.
     pub(crate) fn sentence(&self) -> Option<String> {
+        self.difference().filter(|_| self.outcome() == Outcome::NotReproduced)
+    }
+
+    /// The result, the paper's and the reason of the difference, if there is one.
+    pub(crate) fn difference(&self) -> Option<String> {
         let &Self { figure, claim, paper, here, unit, why, .. } = self;
-        let why = why.filter(|_| self.outcome() == Outcome::NotReproduced)?;
         let here = number(here);
-        Some(format!("{figure}, {claim}: {here} {unit}; the paper says {paper}. {why}"))
+        why.map(|why| format!("{figure}, {claim}: {here} {unit}; the paper says {paper}. {why}"))
     }
 
     /// Adds the reason for a difference from the paper.

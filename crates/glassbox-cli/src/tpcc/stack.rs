@@ -46,9 +46,10 @@ pub fn run(arguments: &TpccArguments, stack: StackName) -> anyhow::Result<Verdic
     let mut results = Results::new(arguments.common.json.as_deref(), "tpcc", configuration)?;
     writeln!(
         out,
-        "TPC-C, {} mix: {} warehouses, stack `{stack}` ({}), 1 client, {}",
+        "TPC-C, {} mix: {} warehouse{}, stack `{stack}` ({}), 1 client, {}",
         arguments.mix().name(),
         scale.warehouses,
+        if scale.warehouses == 1 { "" } else { "s" },
         stack.what(),
         if forced { "answers wait for the disk if the stack has a log there" } else { "answers wait for no disk" },
     )?;

@@ -70,8 +70,8 @@ pub(super) fn figure(points: &Points) -> Option<Figure> {
         Some(format!("{} % of a New-Order's and {} % of a Payment's", one_digit(new_order?), one_digit(payment?)))
     };
     let caption = format!(
-        "The switches remove {} instructions in B-tree operations; in the paper 80 to 88 % of their time. The kernel \
-         removes {} of the rest, in the paper three quarters.",
+        "The switches remove {} instructions in B-tree operations; in the paper 80 to 88 % of their time. The kernel, \
+         of which only its trees' own code is counted, removes {} of the rest, in the paper three quarters.",
         both(FULL, BARE)?,
         both(BARE, KERNEL)?,
     );

@@ -86,8 +86,8 @@ fn caption(points: &Points) -> Option<String> {
     });
     Some(format!(
         "In the paper, pages of 32 KiB instead of 8 saved almost 14 %: trees were lower, and pages allocated less \
-         often. Here pages of {best} take the fewest instructions. With 32 KiB instead of 8, {dearest} take {} more: a \
-         node is a page, whose entries an insertion moves.{copied}",
+         often. Here pages of {best} take the fewest instructions. With 32 KiB instead of 8, {dearest} take {} more. A \
+         node of a tree is a page, whose entries an insertion moves.{copied}",
         format::difference(more),
     ))
 }

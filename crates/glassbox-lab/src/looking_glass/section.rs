@@ -22,16 +22,15 @@ fn answer(points: &Points) -> Option<String> {
     let useful = 100.0 * Measure::Instructions.of(points, KERNEL, workload)? / all;
     let parts = std::iter::zip(Component::ALL, shares).take(5);
     let parts = parts.map(|(component, share)| format!("{} {} %", component.name(), one_digit(share)));
-    let (largest, share) = std::iter::zip(Component::ALL, shares).take(5).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (largest, left) = taxes::largest(points)?;
     let rate = |stack: &str| points.value(THROUGHPUT, stack, Workload::Mix.name());
     Some(format!(
-        "Of the instructions of a New-Order on a conventional engine, {}; the useful work is {} %. No component makes \
-         the difference alone: without the most expensive one, {}, {} % remain. Without all of them, the engine makes \
-         {} times as many transactions.",
+        "A New-Order on a conventional engine spends its instructions on {}; {} % are useful work. No component makes \
+         the difference alone: of those that can be left out by themselves, {largest} is the most expensive, and \
+         without it {} % remain. Without all of them, the engine makes {} times as many transactions.",
         parts.collect::<Vec<_>>().join(", "),
         one_digit(useful),
-        largest.name(),
-        one_digit(100.0 - share),
+        one_digit(left),
         one_digit(rate(BARE)? / rate(FULL)?),
     ))
 }

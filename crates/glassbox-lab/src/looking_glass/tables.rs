@@ -5,7 +5,9 @@ use glassbox::research::stacks::StackName;
 use super::accesses::ACCESSES;
 use super::components::{COMPONENTS, call_names};
 use super::instructions::{by_call, by_component};
-use super::ladder::{BARE, Component, FORCED, FULL, GROUPED, INSTRUCTIONS, KERNEL, Measure, RUNGS, THROUGHPUT};
+use super::ladder::{
+    BARE, Component, FORCED, FULL, GROUPED, INSTRUCTIONS, KERNEL, Measure, RUNGS, THROUGHPUT, TIMED_LEFT_OUT,
+};
 use super::paper;
 use crate::format::{self, one_digit};
 use crate::points::Points;
@@ -59,7 +61,7 @@ pub fn ladder(points: &Points) -> Table {
     for point in &points.0 {
         let known =
             |name: &str| [FORCED, GROUPED, KERNEL].contains(&name) || RUNGS.iter().any(|rung| rung.name == name);
-        let is_stack = point.figure == INSTRUCTIONS || point.figure == THROUGHPUT;
+        let is_stack = [INSTRUCTIONS, THROUGHPUT, TIMED_LEFT_OUT].contains(&&*point.figure);
         if is_stack && !known(&point.row) && !others.contains(&point.row.as_str()) {
             others.push(&point.row);
         }

@@ -112,7 +112,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             "speculation, coordinator first, from its model up to 40 %, largest difference",
             close,
             here(SPECULATION_FIRST, most, Model::speculation),
-            CLOSE,
+            (-5.0, 5.0),
         ),
         apart(
             "speculation from the coordinator's limit above 60 %, largest difference",

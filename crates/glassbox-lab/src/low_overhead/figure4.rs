@@ -96,15 +96,18 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (10.0, 14.0),
             "%",
         ),
-        claim((FIGURE, "utilization of the coordinator at 40 %"), "not saturated", busy(40), (60.0, 95.0), "%"),
-        claim((FIGURE, "utilization of the coordinator at 70 %"), "100 %", busy(70), (99.5, 100.5), "%"),
+        claim((FIGURE, "utilization of the coordinator at 40 %"), "not saturated", busy(40), (60.0, 95.0), "%")
+            .map(Claim::by_construction),
+        claim((FIGURE, "utilization of the coordinator at 70 %"), "100 %", busy(70), (99.5, 100.5), "%")
+            .map(Claim::by_construction),
         claim(
             (FIGURE, "speculation of the coordinator's limit at 100 %"),
             "its limit",
             whole(SPECULATION).map(|it| 100.0 * it / limit),
             (98.0, 101.0),
             "%",
-        ),
+        )
+        .map(Claim::by_construction),
         claim((FIGURE, "locking ahead of speculation at 100 %"), "45 %", late(), (40.0, 55.0), "%"),
         claim(
             (FIGURE, "blocking ahead of forced locking up to"),

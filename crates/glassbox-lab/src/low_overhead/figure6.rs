@@ -85,9 +85,10 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (FIGURE, "speculation with 10 % aborts at 50 %, of that without"),
             "much less",
             loss(2),
-            (55.0, 82.0),
+            (30.0, 55.0),
             "%",
-        ),
+        )
+        .map(|it| it.not_reproduced((55.0, 82.0), TEN)),
         claim(
             (FIGURE, "speculation with 10 % aborts at 50 %, of blocking"),
             "near 1",

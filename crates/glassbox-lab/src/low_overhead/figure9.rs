@@ -53,7 +53,8 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             limited,
             (90.0, 101.0),
             "%",
-        ),
+        )
+        .map(Claim::by_construction),
         claim(
             (FIGURE, "locking at 10 % of none, over that of Figure 4"),
             "degrades very rapidly",

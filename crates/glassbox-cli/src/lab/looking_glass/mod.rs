@@ -38,6 +38,7 @@ pub fn run(arguments: &LookingGlassArguments) -> anyhow::Result<Verdict> {
     put_schema(&mut points)?;
     if arguments.measures.includes(Measure::Throughput) {
         // One plan after the other: all systems of a plan are in memory at the same time.
+        check_plan(&arguments.plan_left_out())?;
         wrong = throughput(&arguments.plan(), measure, &mut points)?;
         if !exit::interrupted() {
             wrong.extend(throughput(&arguments.plan_left_out(), measure_left_out, &mut points)?);
@@ -69,12 +70,17 @@ pub fn run(arguments: &LookingGlassArguments) -> anyhow::Result<Verdict> {
     Ok(if wrong.is_empty() { Verdict::Good } else { Verdict::Bad })
 }
 
+/// Rejects a plan for which there is not enough memory.
+fn check_plan(plan: &LadderPlan) -> anyhow::Result<()> {
+    let what = format!("{} stacks", plan.systems.len());
+    check_memory(memory_bytes(plan), &what, "measure fewer --warehouses or --transactions")
+}
+
 type MeasureLadder = fn(&LadderPlan, &(dyn Progress + Sync), &mut Points) -> anyhow::Result<Vec<String>>;
 
 /// Measures the throughput of a plan's systems; returns the violations in their data.
 fn throughput(plan: &LadderPlan, measure: MeasureLadder, points: &mut Points) -> anyhow::Result<Vec<String>> {
-    let what = format!("{} stacks", plan.systems.len());
-    check_memory(memory_bytes(plan), &what, "measure fewer --warehouses or --transactions")?;
+    check_plan(plan)?;
     let bar = Bar::new();
     let wrong = measure(plan, &bar, points)?;
     bar.0.finish_and_clear();
