@@ -140,6 +140,15 @@ impl Claim {
         ]
     }
 
+    /// The same with one of two verdicts, by whether the result is within the bounds.
+    pub(crate) fn row_with(&self, (within, outside): (&str, &str)) -> Vec<String> {
+        let mut row = self.row();
+        if let Some(verdict) = row.last_mut() {
+            *verdict = if self.holds() { within } else { outside }.to_owned();
+        }
+        row
+    }
+
     /// The difference from the paper and its reason, if it is not reproduced.
     pub(crate) fn sentence(&self) -> Option<String> {
         self.difference().filter(|_| self.outcome() == Outcome::NotReproduced)

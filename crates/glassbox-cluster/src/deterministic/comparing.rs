@@ -12,7 +12,7 @@ use crate::protocol::input::{Digests, Input};
 use crate::protocol::message::StopReason;
 use crate::protocol::outbox::Outbox;
 
-/// Epochs that are looked at in one step when a replica's are compared again: a few milliseconds.
+/// Epochs that are looked at in one step when a partition's are compared again: a few milliseconds.
 const COMPARED_AT_ONCE: usize = 16_384;
 
 /// The result of a comparison of reports.

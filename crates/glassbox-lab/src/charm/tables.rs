@@ -64,14 +64,8 @@ pub fn all(points: &Points) -> Vec<(&'static str, Table)> {
 /// The claims, with their verdicts.
 pub fn verdicts(points: &Points) -> Table {
     let header = ["claims", "paper", "here", "asserted", ""].map(str::to_owned).to_vec();
-    let row = |claim: &Claim| {
-        let mut row = claim.row();
-        if let Some(verdict) = row.last_mut() {
-            // Bounds of a shape, which may be far from the paper's number.
-            *verdict = if claim.holds() { "within" } else { "NOT WITHIN" }.to_owned();
-        }
-        row
-    };
+    // Bounds of a shape, which may be far from the paper's number.
+    let row = |claim: &Claim| claim.row_with(("within", "NOT WITHIN"));
     Table { header, rows: claims(points).iter().map(row).collect() }
 }
 

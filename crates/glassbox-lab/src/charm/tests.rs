@@ -68,6 +68,7 @@ fn two_stages_take_disk_time_out_of_lock_time() {
 /// idle machine: it is a ratio of times, which the tests beside it change.
 #[test]
 fn a_disk_of_today_is_worth_more() {
+    let _alone = crate::PROCESSORS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let (here, _) = HERE[0];
     let points = measure(&[(here, LOCKING, 4.0), (here, HYBRID, 4.0)]);
     let read = [LOCKING, HYBRID].map(|row| checks::value(&points, here, row, 4.0, "reads").unwrap());

@@ -60,13 +60,7 @@ pub(super) fn paper_table(points: &Points) -> Option<Table> {
 
 /// The goals with their verdicts.
 pub(super) fn goals_table(points: &Points) -> Option<Table> {
-    let row = |claim: &Claim| {
-        let mut row = claim.row();
-        if let Some(verdict) = row.last_mut() {
-            *verdict = if claim.holds() { "met" } else { "NOT MET" }.to_owned();
-        }
-        row
-    };
+    let row = |claim: &Claim| claim.row_with(("met", "NOT MET"));
     table("the goals, simulated", goals(points).iter().map(row).collect())
 }
 

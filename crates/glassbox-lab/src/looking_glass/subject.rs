@@ -65,22 +65,14 @@ pub(super) fn open(
 impl LoadedStack {
     /// Creates and loads a system for at most so many transactions.
     pub fn load(system: LadderSystem, scale: &Scale, transactions: usize, dir: &Path) -> anyhow::Result<Self> {
-        match system {
-            LadderSystem::Kernel => Ok(Self::Kernel(shared::load(false, false, scale, LOAD_SEED, transactions)?)),
-            LadderSystem::Stack(name) => Self::stack(name, false, 1, scale, transactions, dir),
-            LadderSystem::Forced => Self::stack(StackName::Full, true, 1, scale, transactions, dir),
-            LadderSystem::Grouped => Self::stack(StackName::Full, true, IN_FLIGHT, scale, transactions, dir),
-        }
-    }
-
-    fn stack(
-        name: StackName,
-        forced: bool,
-        in_flight: usize,
-        scale: &Scale,
-        transactions: usize,
-        dir: &Path,
-    ) -> anyhow::Result<Self> {
+        let (name, forced, in_flight) = match system {
+            LadderSystem::Kernel => {
+                return Ok(Self::Kernel(shared::load(false, false, scale, LOAD_SEED, transactions)?));
+            }
+            LadderSystem::Stack(name) => (name, false, 1),
+            LadderSystem::Forced => (StackName::Full, true, 1),
+            LadderSystem::Grouped => (StackName::Full, true, IN_FLIGHT),
+        };
         let (database, _dir) = open(name, forced, in_flight, scale, transactions, dir)?;
         Ok(Self::Stack { database, _dir })
     }

@@ -41,14 +41,8 @@ impl LadderSystem {
     /// All, each once.
     pub fn all() -> Vec<Self> {
         let mut all = Self::ladder();
-        all.extend(Self::one_left_out());
-        let mut seen = Vec::new();
-        all.retain(|system| {
-            !seen.contains(system) && {
-                seen.push(*system);
-                true
-            }
-        });
+        let beside: Vec<_> = Self::one_left_out().into_iter().filter(|system| !all.contains(system)).collect();
+        all.extend(beside);
         all
     }
 

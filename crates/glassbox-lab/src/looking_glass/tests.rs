@@ -1,5 +1,6 @@
 //! The shape of the experiment, on invented numbers where measured ones would not repeat.
 
+use std::path::Path;
 use std::time::Duration;
 
 use glassbox::research::stacks::StackName;
@@ -32,18 +33,23 @@ fn the_ladder_is_that_of_the_stacks() {
     assert_eq!(Component::Remaining.between(), ("bare", None));
 }
 
-#[test]
-fn all_stacks_do_the_same_work_and_are_timed() {
-    let dir = tempfile::tempdir().unwrap();
-    let plan = LadderPlan {
-        scale: Scale::small(2),
-        systems: LadderSystem::ladder(),
+/// A short measurement of so many small warehouses.
+fn plan(warehouses: u16, systems: Vec<LadderSystem>, dir: &Path) -> LadderPlan {
+    LadderPlan {
+        scale: Scale::small(warehouses),
+        systems,
         transactions: 60,
         rounds: 2,
         max_time: Duration::from_secs(10),
-        dir: dir.path().to_owned(),
+        dir: dir.to_owned(),
         seed: 1,
-    };
+    }
+}
+
+#[test]
+fn all_stacks_do_the_same_work_and_are_timed() {
+    let dir = tempfile::tempdir().unwrap();
+    let plan = plan(2, LadderSystem::ladder(), dir.path());
     let mut points = Points::default();
     let wrong = measure(&plan, &Silent, &mut points).unwrap();
     assert_eq!(wrong, Vec::<String>::new());
@@ -61,16 +67,9 @@ fn all_stacks_do_the_same_work_and_are_timed() {
 
 #[test]
 fn stacks_with_one_component_left_out_do_the_same_work_and_are_timed() {
+    let _alone = crate::PROCESSORS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let dir = tempfile::tempdir().unwrap();
-    let plan = LadderPlan {
-        scale: Scale::small(1),
-        systems: LadderSystem::one_left_out(),
-        transactions: 60,
-        rounds: 2,
-        max_time: Duration::from_secs(10),
-        dir: dir.path().to_owned(),
-        seed: 1,
-    };
+    let plan = plan(1, LadderSystem::one_left_out(), dir.path());
     let mut points = Points::default();
     assert_eq!(measure_left_out(&plan, &Silent, &mut points).unwrap(), Vec::<String>::new());
     for system in &plan.systems {

@@ -37,6 +37,7 @@ fn line(point: crate::points::Point) -> ResultLine {
 /// The claims of a whole run, as `lab low-overhead --quick` asserts them.
 #[test]
 fn the_shapes_hold_and_the_page_shows_them() {
+    let _alone = crate::PROCESSORS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut points = simulate(&SimulationPlan::new(true, 1), &Interrupts(Cell::new(usize::MAX)));
     let claims = claims(&points);
     assert_eq!(claims.len(), CLAIMS, "every claim has its number");

@@ -38,10 +38,11 @@ pub fn run(arguments: &LookingGlassArguments) -> anyhow::Result<Verdict> {
     put_schema(&mut points)?;
     if arguments.measures.includes(Measure::Throughput) {
         // One plan after the other: all systems of a plan are in memory at the same time.
-        check_plan(&arguments.plan_left_out())?;
-        wrong = throughput(&arguments.plan(), measure, &mut points)?;
+        let (ladder, left_out) = (arguments.plan(), arguments.plan_left_out());
+        [&ladder, &left_out].into_iter().try_for_each(check_plan)?;
+        wrong = throughput(&ladder, measure, &mut points)?;
         if !exit::interrupted() {
-            wrong.extend(throughput(&arguments.plan_left_out(), measure_left_out, &mut points)?);
+            wrong.extend(throughput(&left_out, measure_left_out, &mut points)?);
         }
     }
     let mut instructions = None;
@@ -80,7 +81,6 @@ type MeasureLadder = fn(&LadderPlan, &(dyn Progress + Sync), &mut Points) -> any
 
 /// Measures the throughput of a plan's systems; returns the violations in their data.
 fn throughput(plan: &LadderPlan, measure: MeasureLadder, points: &mut Points) -> anyhow::Result<Vec<String>> {
-    check_plan(plan)?;
     let bar = Bar::new();
     let wrong = measure(plan, &bar, points)?;
     bar.0.finish_and_clear();
