@@ -25,6 +25,10 @@
 //! runs a call on several partitions, it waits for what it has left in their inboxes; unless the configuration asks for
 //! no order: then such calls are collected.
 //!
+//! With more threads than cores, the operating system suspends a thread that has run for some milliseconds, at any
+//! moment; if it holds a token then, the others of its core wait until it runs again. So a thread lets others run
+//! before that, when it holds nothing.
+//!
 //! Rejected: threads that adopt partitions, whichever core they run on. With more threads than cores, the operating
 //! system suspends an adopter for milliseconds, and all others wait or take over.
 
@@ -37,6 +41,7 @@ use super::held;
 use super::run_place::NOWHERE;
 use crate::config::{Config, CurrentCore, Execution};
 use crate::huge_pages;
+use crate::io::{Clock, RealClock};
 use crate::procedure::PartitionSet;
 
 /// After helping so often in a row, the helper's core takes the partition.
@@ -51,6 +56,9 @@ const MAX_LEFT_SPINS: u32 = 300;
 /// for calls that need several partitions, which it collects because they stop the threads of the others.
 const LOOK_EVERY: u32 = 8;
 const LOOK_MULTI_EVERY: u32 = 32;
+/// How long a thread submits calls before it lets others run: less than what an operating system gives a thread at
+/// once (1 to 4 ms), and long enough to keep the cost of a switch below a hundredth.
+const MAX_TURN_NS: u64 = 400_000;
 
 /// What a thread knows of itself and the engine to which it submitted its last call.
 #[derive(Clone, Copy)]
@@ -68,6 +76,8 @@ struct Caller {
     ran: PartitionSet,
     /// The partitions in whose inboxes it may have left calls that have not run.
     left: PartitionSet,
+    /// When it last let others run, by [`Cores::clock`].
+    turn_began_ns: u64,
 }
 
 const NONE: PartitionSet = PartitionSet::EMPTY;
@@ -82,7 +92,16 @@ pub(super) enum CallTurn {
 
 thread_local! {
     static CALLER: Cell<Caller> = const {
-        Cell::new(Caller { engine: 0, version: 0, core: 0, since_look: 0, own: NONE, ran: NONE, left: NONE })
+        Cell::new(Caller {
+            engine: 0,
+            version: 0,
+            core: 0,
+            since_look: 0,
+            own: NONE,
+            ran: NONE,
+            left: NONE,
+            turn_began_ns: 0,
+        })
     };
 }
 
@@ -100,6 +119,7 @@ pub(super) struct Cores {
     /// Tells engines apart, also those that are gone.
     engine: u64,
     current: fn() -> u32,
+    clock: RealClock,
     /// Changes with the core of any partition, and with the number of callers up to two.
     version: AtomicU64,
     /// Threads that have submitted calls; one that did so on another engine meanwhile counts again.
@@ -115,6 +135,7 @@ impl Cores {
             in_order,
             engine: new_number(),
             current,
+            clock: RealClock::new(),
             version: AtomicU64::new(1),
             callers: AtomicU32::new(0),
         }
@@ -154,6 +175,7 @@ impl Cores {
             caller.ran = NONE;
             if !self.is_alone() {
                 huge_pages::assist();
+                self.end_long_turn(&mut caller);
             }
         }
         let is_own = needed.difference(caller.own).is_empty();
@@ -189,7 +211,9 @@ impl Cores {
         let core = (self.current)();
         let all = PartitionSet::all(cells.len());
         let left = if caller.engine == self.engine { caller.left } else { all };
-        *caller = Caller { engine: self.engine, version: 0, core, since_look: 0, own: all, ran: NONE, left };
+        let turn_began_ns = self.clock.monotonic_ns();
+        *caller =
+            Caller { engine: self.engine, version: 0, core, since_look: 0, own: all, ran: NONE, left, turn_began_ns };
         if !self.is_alone() {
             self.balance(cells, core);
         }
@@ -198,6 +222,23 @@ impl Cores {
             let is_own = |&partition: &usize| core_of(cells, partition) == core;
             caller.own = PartitionSet::EMPTY;
             (0..cells.len()).filter(is_own).for_each(|partition| caller.own.insert(partition));
+        }
+    }
+
+    /// Lets other threads run if this one, which holds nothing, has run for long.
+    fn end_long_turn(&self, caller: &mut Caller) {
+        if self.clock.monotonic_ns().saturating_sub(caller.turn_began_ns) > MAX_TURN_NS {
+            thread::yield_now();
+            caller.turn_began_ns = self.clock.monotonic_ns();
+        }
+    }
+
+    /// Lets other threads run: this one waits for them.
+    pub(super) fn let_others_run(&self) {
+        thread::yield_now();
+        let caller = CALLER.get();
+        if caller.engine == self.engine {
+            CALLER.set(Caller { turn_began_ns: self.clock.monotonic_ns(), ..caller });
         }
     }
 

@@ -285,7 +285,7 @@ impl<N> HandedCall<'_, N> {
                     cells[partition].place.hurry();
                     std::hint::spin_loop();
                 }
-                2 => std::thread::yield_now(),
+                2 => cores.let_others_run(),
                 _ => break,
             }
         }
