@@ -44,6 +44,14 @@ pub struct EngineOptions {
     /// Lock granularity; --architecture classic only [default: record]
     #[arg(long, value_enum)]
     locks: Option<LocksOption>,
+    /// Row locks of a transaction on one table above which it locks the table instead; 0: never; --architecture classic
+    /// only [default: 10000]
+    #[arg(long, value_name = "N")]
+    escalate_at: Option<usize>,
+    /// Row locks of a transaction on one page above which it locks the page instead; 0: never; --architecture classic
+    /// only [default: 0]
+    #[arg(long, value_name = "N")]
+    escalate_page_at: Option<usize>,
     /// Thread that runs a transaction (partitioned), or whether a transaction fetches its pages before it takes locks
     /// (classic) [default: auto, and conventional]
     #[arg(long, value_enum)]
@@ -159,12 +167,15 @@ impl EngineOptions {
             LocksOption::Page => Granularity::Page,
         };
         let ClassicConfig { page_bytes, pool_bytes, .. } = config.classic;
+        let (escalate_at, escalate_page_at) = self.escalation();
         let classic = config
             .classic
             .clone()
             .with_page_bytes(self.page_kib.map_or(page_bytes, |kib| kib << 10))
             .with_pool_bytes(self.pool_mib.map_or(pool_bytes, |mib| (mib << 20) as usize))
             .with_granularity(granularity)
+            .with_escalate_at(escalate_at)
+            .with_escalate_page_at(escalate_page_at)
             .with_execution(self.execution().classic().unwrap_or_default());
         let partitions = if self.is_classic() { Config::default().partitions } else { config.partitions };
         let execution = self.execution().partitioned().unwrap_or_default();
@@ -186,6 +197,13 @@ impl EngineOptions {
     /// Lock granularity.
     pub fn locks(&self) -> LocksOption {
         self.locks.unwrap_or(LocksOption::Record)
+    }
+
+    /// Row locks of a transaction on one table, and on one page, at which it locks the whole; 0: never.
+    pub fn escalation(&self) -> (usize, usize) {
+        let default = ClassicConfig::default();
+        let of_pages = self.escalate_page_at.unwrap_or(default.escalate_page_at);
+        (self.escalate_at.unwrap_or(default.escalate_at), of_pages)
     }
 
     /// The size of a page in KiB, if it was given.
@@ -220,6 +238,8 @@ impl EngineOptions {
             ("--pool-mib", self.pool_mib.is_some()),
             ("--page-kib", self.page_kib.is_some()),
             ("--locks", self.locks.is_some()),
+            ("--escalate-at", self.escalate_at.is_some()),
+            ("--escalate-page-at", self.escalate_page_at.is_some()),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             None => Ok(()),
@@ -236,6 +256,8 @@ impl EngineOptions {
             ("--pool-mib", self.pool_mib.map(|mib| mib.to_string())),
             ("--page-kib", self.page_kib.map(|kib| kib.to_string())),
             ("--locks", self.locks.map(|locks| locks.name().to_owned())),
+            ("--escalate-at", self.escalate_at.map(|count| count.to_string())),
+            ("--escalate-page-at", self.escalate_page_at.map(|count| count.to_string())),
             ("--execution", self.execution.map(|execution| execution.name().to_owned())),
         ];
         let given = values.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));

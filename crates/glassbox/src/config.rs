@@ -106,6 +106,10 @@ pub struct ClassicConfig {
     /// Lock escalation: a transaction with more row locks than this on one table locks the table instead, if no other
     /// transaction has locks on it. 0: never. Default: 10,000.
     pub escalate_at: usize,
+    /// The same for pages: a transaction with more row locks than this on one page locks the page instead. Each row
+    /// lock then needs an intent on its page. 0, the default: never.
+    #[serde(default)]
+    pub escalate_page_at: usize,
     /// Whether transactions fetch the pages that they need before they take locks. Default: no.
     #[serde(default)]
     pub execution: ExecutionPolicy,
@@ -144,6 +148,7 @@ impl Default for ClassicConfig {
             granularity: Granularity::default(),
             granularity_of: BTreeMap::new(),
             escalate_at: 10_000,
+            escalate_page_at: 0,
             execution: ExecutionPolicy::default(),
             execution_of: BTreeMap::new(),
             fetch: FetchMethod::default(),
@@ -164,6 +169,7 @@ builder! {
     with_granularity granularity: Granularity,
     with_granularity_of granularity_of: BTreeMap<String, Granularity>,
     with_escalate_at escalate_at: usize,
+    with_escalate_page_at escalate_page_at: usize,
     with_execution execution: ExecutionPolicy,
     with_execution_of execution_of: BTreeMap<String, ExecutionPolicy>,
     with_fetch fetch: FetchMethod,

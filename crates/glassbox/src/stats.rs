@@ -85,7 +85,7 @@ pub struct ClassicStats {
     /// Of this, time in which another transaction that was in the way, directly or through others, read the disk,
     /// nanoseconds.
     pub lock_waited_for_disk_ns: u64,
-    /// Lock escalations: row locks replaced by a lock on their table.
+    /// Lock escalations: row locks replaced by a lock on their table or their page.
     pub escalations: u64,
 }
 

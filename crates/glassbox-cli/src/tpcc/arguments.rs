@@ -11,7 +11,7 @@ use glassbox_workloads::tpcc::{Home, Mix, Remote};
 use crate::options::{Common, DurabilityOption, EngineOptions, LogOption, cores};
 
 /// Options that stacks do not have.
-const NOT_OF_STACKS: [&str; 20] = [
+const NOT_OF_STACKS: [&str; 22] = [
     "partitions",
     "clients",
     "in_flight",
@@ -23,6 +23,8 @@ const NOT_OF_STACKS: [&str; 20] = [
     "pool_mib",
     "page_kib",
     "locks",
+    "escalate_at",
+    "escalate_page_at",
     "execution",
     "dir",
     "fresh",

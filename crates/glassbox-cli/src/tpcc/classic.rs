@@ -56,7 +56,7 @@ pub fn below(out: &mut dyn Write, stats: &Stats, classic: &ClassicStats, committ
     }
     if classic.lock_timeouts + classic.escalations > 0 {
         let (timeouts, escalations) = (format::count(classic.lock_timeouts), format::count(classic.escalations));
-        writeln!(out, "            {timeouts} lock timeouts, {escalations} escalations to locks of tables")?;
+        writeln!(out, "            {timeouts} lock timeouts, {escalations} escalations to locks of tables or pages")?;
     }
     Ok(())
 }
@@ -100,6 +100,7 @@ pub fn put(results: &mut Results, x: f64, measured: &MeasuredRun, classic: &Clas
     put("lock_waits_per_1000", 1e3 * per(classic.lock_waits), "waits")?;
     put("deadlocks_per_1000", 1e3 * per(classic.deadlocks), "deadlocks")?;
     put("lock_timeouts_per_1000", 1e3 * per(classic.lock_timeouts), "waits")?;
+    put("escalations_per_1000", 1e3 * per(classic.escalations), "escalations")?;
     put("reruns_per_1000", 1e3 * per(stats.rerun), "runs")?;
     put("lock_wait_mean", classic.lock_waited_ns as f64 / classic.lock_waits.max(1) as f64, "ns")?;
     put("lock_wait_for_disk", percent(classic.lock_waited_for_disk_ns, classic.lock_waited_ns), "percent")?;

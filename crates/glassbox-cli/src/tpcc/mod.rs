@@ -80,6 +80,8 @@ fn configuration(arguments: &TpccArguments, db: &Database, scale: &Scale) -> Val
             "page_bytes": classic.page_bytes,
             "pool_pages": classic.pool_pages,
             "locks": arguments.engine.locks().name(),
+            "escalate_at": arguments.engine.escalation().0,
+            "escalate_page_at": arguments.engine.escalation().1,
         })
     });
     json!({

@@ -59,6 +59,24 @@ fn the_report_has_pages_locks_and_waits() {
     assert!(run_well(&more).out.contains("\nwaits       none: the partitioned engine has no locks\n"));
 }
 
+#[test]
+fn many_locks_of_rows_become_one_of_their_page_or_table() {
+    let dir = tempfile::tempdir().unwrap();
+    for (database, at, page_at, escalates) in
+        [("neither", "0", "0", false), ("pages", "0", "4", true), ("tables", "8", "0", true)]
+    {
+        let database = dir.path().join(database);
+        let options = ["--escalate-at", at, "--escalate-page-at", page_at];
+        let more = ["-w", "1", "-c", "2", "--seconds", "0.5", "--no-reopen", "--json", "-"];
+        let ran = run_well(&with(text(&database), &[&options[..], &more].concat()));
+        let (values, configuration) = values(&ran.out);
+        assert_eq!(configuration["classic"]["escalate_at"].to_string(), at);
+        assert_eq!(configuration["classic"]["escalate_page_at"].to_string(), page_at);
+        assert_eq!(values["escalations_per_1000"] > 0.0, escalates, "{values:?}");
+        assert_eq!(ran.err.contains(" escalations to locks of tables or pages\n"), escalates, "{}", ran.err);
+    }
+}
+
 /// A pool smaller than the data: the pages read and written are those of the replacement policy alone.
 #[test]
 fn pages_read_and_written_are_those_of_the_policy() {
@@ -97,6 +115,8 @@ fn invalid_combinations_of_options_are_rejected() {
         (&["--pool-mib", "8"][..], "--pool-mib needs --architecture classic"),
         (&["--page-kib", "8"], "--page-kib needs --architecture classic"),
         (&["--locks", "page"], "--locks needs --architecture classic"),
+        (&["--escalate-at", "10"], "--escalate-at needs --architecture classic"),
+        (&["--escalate-page-at", "10"], "--escalate-page-at needs --architecture classic"),
         (&["--trace-pages"], "--trace-pages needs --architecture classic"),
         (
             &["--architecture", "classic", "--log", "commands"],

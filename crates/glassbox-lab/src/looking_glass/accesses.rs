@@ -41,6 +41,12 @@ impl<T: Transaction> Transaction for CountingTransaction<'_, T> {
         self.inner.get(key)
     }
 
+    fn get_for_update<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
+        self.counts.lookups += 1;
+        self.counts.pins += 1;
+        self.inner.get_for_update(key)
+    }
+
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
         self.counts.lookups += 1;
         self.counts.pins += 1;
@@ -77,6 +83,26 @@ impl<T: Transaction> Transaction for CountingTransaction<'_, T> {
     ) -> Result<(), Stop> {
         self.counts.lookups += 1;
         self.inner.scan_index::<I>(bounds, direction, visit)
+    }
+
+    fn scan_for_update<R: OrderedRecord>(
+        &mut self,
+        bounds: impl Bounds<R::Key>,
+        direction: Direction,
+        visit: impl FnMut(&R) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        self.counts.lookups += 1;
+        self.inner.scan_for_update(bounds, direction, visit)
+    }
+
+    fn scan_index_for_update<I: Index>(
+        &mut self,
+        bounds: impl Bounds<I::Key>,
+        direction: Direction,
+        visit: impl FnMut(&I::Record) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        self.counts.lookups += 1;
+        self.inner.scan_index_for_update::<I>(bounds, direction, visit)
     }
 
     fn now(&mut self) -> Timestamp {

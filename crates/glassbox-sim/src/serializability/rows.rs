@@ -88,7 +88,7 @@ pub fn run<T: Transaction>(step: &Step, tx: &mut T) -> Result<Seen, Stop> {
             Ok(over.map_or(Seen::Nothing, |(version, over)| Seen::Wrote { version, over }))
         }
         Step::Leave(Member { club, id }, _) => {
-            let last = tx.get::<Membership>(&(club, id))?.copied();
+            let last = tx.get_for_update::<Membership>(&(club, id))?.copied();
             let Some(last) = last else { return Ok(Seen::Nothing) };
             if !tx.delete::<Membership>(&(club, id))? {
                 return Err(Stop::abort(2, "the row that was read is not there"));
@@ -199,8 +199,13 @@ fn scan<T: Transaction>(tx: &mut T, predicate: Predicate) -> Result<Vec<ReadVers
         Predicate::Members { club } => tx.scan::<Membership>(Prefix(club), Direction::Forward, see)?,
         Predicate::Ranks { club, from, to } => {
             // The index ends with the primary key.
-            let (low, high) = ((club, from, u64::MIN), (club, to, u64::MAX));
-            tx.scan_index::<MembershipByRank>(low..=high, Direction::Forward, see)?;
+            let range = (club, from, u64::MIN)..=(club, to, u64::MAX);
+            // Both kinds of locks are to meet all others.
+            if from.is_multiple_of(2) {
+                tx.scan_index::<MembershipByRank>(range, Direction::Forward, see)?;
+            } else {
+                tx.scan_index_for_update::<MembershipByRank>(range, Direction::Forward, see)?;
+            }
         }
     }
     Ok(rows)

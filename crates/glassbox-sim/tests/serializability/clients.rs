@@ -100,6 +100,14 @@ fn classic_early_escalation() {
     classic_is_right(|config| config.classic.escalate_at = 2);
 }
 
+#[test]
+fn classic_early_escalation_to_pages() {
+    classic_is_right(|config| {
+        config.classic.escalate_page_at = 1;
+        config.classic.escalate_at = 6;
+    });
+}
+
 /// Under this policy, with locks of rows and of pages; and stages were what they should be.
 fn policy_is_right(policy: ExecutionPolicy, has_run: impl Fn(&ProcedureExecution) -> bool) {
     for granularity in [Granularity::Record, Granularity::Page] {

@@ -60,7 +60,8 @@ impl Delivery {
     #[inline]
     fn deliver<T: Transaction>(&self, tx: &mut T, d_id: u8, date: Timestamp) -> Result<Option<u32>, Stop> {
         let &Self { w_id, carrier_id } = self;
-        let oldest = tx.first::<Undelivered>(Prefix((w_id, d_id)), Direction::Forward)?;
+        // Read for update: two deliveries to a warehouse would read the same one, and then both delete it.
+        let oldest = tx.first_for_update::<Undelivered>(Prefix((w_id, d_id)), Direction::Forward)?;
         let Some(Undelivered { o_id, .. }) = oldest else { return Ok(None) };
         tx.delete::<Undelivered>(&(w_id, d_id, o_id))?;
         let order = tx.update::<Order, _>(&(w_id, d_id, o_id), |order| {

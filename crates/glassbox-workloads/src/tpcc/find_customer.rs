@@ -33,24 +33,37 @@ impl Customers {
     }
 
     /// The number of the customer that is meant; `None` when no customer has the name. A number is not looked up.
+    /// A customer who will be changed ([`Mode::Write`]) is read for update.
     #[inline]
-    pub(super) fn find<T: Transaction>(&self, tx: &mut T, w_id: u16, d_id: u8) -> Result<Option<u16>, Stop> {
+    pub(super) fn find<T: Transaction>(
+        &self,
+        tx: &mut T,
+        mode: Mode,
+        (w_id, d_id): (u16, u8),
+    ) -> Result<Option<u16>, Stop> {
         match *self {
             Self::Id(id) => Ok(Some(id)),
-            Self::Last(last) => Self::find_named(last, tx, w_id, d_id),
+            Self::Last(last) => Self::find_named(tx, mode, Prefix((w_id, d_id, last))),
         }
     }
 
-    fn find_named<T: Transaction>(last: Text<16>, tx: &mut T, w_id: u16, d_id: u8) -> Result<Option<u16>, Stop> {
-        let named = Prefix((w_id, d_id, last));
+    fn find_named<T: Transaction>(
+        tx: &mut T,
+        mode: Mode,
+        named: Prefix<(u16, u8, Text<16>)>,
+    ) -> Result<Option<u16>, Stop> {
         let (mut ids, mut count) = ([0; KEPT], 0);
-        tx.scan_index::<CustomerByName>(named, Direction::Forward, |customer| {
+        let visit = |customer: &Customer| {
             if let Some(place) = ids.get_mut(count) {
                 *place = customer.id;
             }
             count += 1;
             ControlFlow::Continue(())
-        })?;
+        };
+        match mode {
+            Mode::Read => tx.scan_index::<CustomerByName>(named, Direction::Forward, visit)?,
+            _ => tx.scan_index_for_update::<CustomerByName>(named, Direction::Forward, visit)?,
+        }
         if count == 0 {
             return Ok(None);
         }

@@ -76,7 +76,7 @@ impl Procedure for OrderStatus {
 
     fn run<T: Transaction>(&self, tx: &mut T) -> Result<Option<OrderStatusAnswer>, Stop> {
         let &Self { w_id, d_id, .. } = self;
-        let Some(c_id) = self.customer.find(tx, w_id, d_id)? else { return Ok(None) };
+        let Some(c_id) = self.customer.find(tx, Mode::Read, (w_id, d_id))? else { return Ok(None) };
         let Some(customer) = tx.get::<Customer>(&(w_id, d_id, c_id))? else { return Ok(None) };
         let mut answer = OrderStatusAnswer {
             c_id,

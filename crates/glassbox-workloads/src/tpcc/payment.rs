@@ -116,7 +116,9 @@ impl Procedure for Payment {
             place.put(self.receive(tx)?);
             return Ok(());
         }
-        let Some(c_id) = self.customer.find(tx, c_w_id, c_d_id)? else { return self.no_customer(tx, place) };
+        let Some(c_id) = self.customer.find(tx, Mode::Write, (c_w_id, c_d_id))? else {
+            return self.no_customer(tx, place);
+        };
         let date = tx.now();
         let mut shown = None;
         let paid = tx.update::<Customer, _>(&(c_w_id, c_d_id, c_id), |customer| {

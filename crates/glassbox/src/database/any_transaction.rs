@@ -43,6 +43,10 @@ impl Transaction for AnyTransaction<'_, '_> {
         on_either!(self, transaction => transaction.get(key))
     }
 
+    fn get_for_update<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
+        on_either!(self, transaction => transaction.get_for_update(key))
+    }
+
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
         on_either!(self, transaction => transaction.update(key, change))
     }
@@ -91,6 +95,24 @@ impl Transaction for AnyTransaction<'_, '_> {
         visit: impl FnMut(&I::Record) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
         on_either!(self, transaction => transaction.scan_index::<I>(bounds, direction, visit))
+    }
+
+    fn scan_for_update<R: OrderedRecord>(
+        &mut self,
+        bounds: impl Bounds<R::Key>,
+        direction: Direction,
+        visit: impl FnMut(&R) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        on_either!(self, transaction => transaction.scan_for_update(bounds, direction, visit))
+    }
+
+    fn scan_index_for_update<I: Index>(
+        &mut self,
+        bounds: impl Bounds<I::Key>,
+        direction: Direction,
+        visit: impl FnMut(&I::Record) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        on_either!(self, transaction => transaction.scan_index_for_update::<I>(bounds, direction, visit))
     }
 
     fn now(&mut self) -> Timestamp {

@@ -17,6 +17,21 @@ pub trait Transaction {
     /// [`Stop`], to be passed on.
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop>;
 
+    /// The row with this primary key, which the transaction will probably change: as [`Transaction::get`], and with the
+    /// same result.
+    ///
+    /// Where rows are locked (the classic engine), the row is locked in mode U, *read with the intent to write* (Gray
+    /// and Reuter 1993, §7.8.2), which only one transaction may hold. Two transactions that read a row with `get` and
+    /// then change it wait for each other, so one of them is run again; with this method, the second waits before it
+    /// reads. Transactions that read the row with `get` later wait, too. A row that is changed whatever it contains is
+    /// best changed with [`Transaction::update`] alone.
+    ///
+    /// # Errors
+    /// [`Stop`], to be passed on.
+    fn get_for_update<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
+        self.get(key)
+    }
+
     /// Changes the row with this primary key in place, and returns the result of `change`; `None` when there is no such
     /// row. Secondary indexes are updated.
     ///
@@ -102,6 +117,34 @@ pub trait Transaction {
         visit: impl FnMut(&I::Record) -> ControlFlow<()>,
     ) -> Result<(), Stop>;
 
+    /// As [`Transaction::scan`], of rows that the transaction will probably change: see
+    /// [`Transaction::get_for_update`].
+    ///
+    /// # Errors
+    /// [`Stop`], to be passed on.
+    fn scan_for_update<R: OrderedRecord>(
+        &mut self,
+        bounds: impl Bounds<R::Key>,
+        direction: Direction,
+        visit: impl FnMut(&R) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        self.scan(bounds, direction, visit)
+    }
+
+    /// As [`Transaction::scan_index`], of rows that the transaction will probably change: see
+    /// [`Transaction::get_for_update`].
+    ///
+    /// # Errors
+    /// [`Stop`], to be passed on.
+    fn scan_index_for_update<I: Index>(
+        &mut self,
+        bounds: impl Bounds<I::Key>,
+        direction: Direction,
+        visit: impl FnMut(&I::Record) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        self.scan_index::<I>(bounds, direction, visit)
+    }
+
     /// The transaction's time: the same at every call, in restarts and in replay.
     fn now(&mut self) -> Timestamp;
 
@@ -131,6 +174,24 @@ pub trait Transaction {
     ) -> Result<Option<R>, Stop> {
         let mut first = None;
         self.scan::<R>(bounds, direction, |row| {
+            first = Some(*row);
+            ControlFlow::Break(())
+        })?;
+        Ok(first)
+    }
+
+    /// A copy of the first row within `bounds`, in `direction`, which the transaction will probably change: see
+    /// [`Transaction::get_for_update`].
+    ///
+    /// # Errors
+    /// [`Stop`], to be passed on.
+    fn first_for_update<R: OrderedRecord>(
+        &mut self,
+        bounds: impl Bounds<R::Key>,
+        direction: Direction,
+    ) -> Result<Option<R>, Stop> {
+        let mut first = None;
+        self.scan_for_update::<R>(bounds, direction, |row| {
             first = Some(*row);
             ControlFlow::Break(())
         })?;

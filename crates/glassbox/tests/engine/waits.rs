@@ -1,14 +1,16 @@
 //! What the classic engine tells of waiting: counts, and who waited for whom on what.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use glassbox::config::{ClassicConfig, Granularity};
 use glassbox::io::{Files, MemoryFiles, RealClock};
+use glassbox::record::{Direction, Prefix};
 use glassbox::stats::{LockWait, LockWaitEnd};
 use glassbox::{Aborts, Architecture, Catalog, Config, Database, Error, Procedure, Record, Stop, Transaction};
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,14 @@ use serde::{Deserialize, Serialize};
 #[record(table = "item", key = id, partition_by = id)]
 struct Item {
     id: u32,
+    count: u64,
+}
+
+#[derive(Record, Clone, Copy)]
+#[record(table = "part", key = id, partition_by = id, index(name = by_size, columns = (id, size)))]
+struct Part {
+    id: u32,
+    size: u32,
     count: u64,
 }
 
@@ -51,7 +61,7 @@ fn open_with(architecture: Architecture, classic: ClassicConfig) -> Result<Datab
         .with_segment_bytes(64 << 10)
         .with_log_buffer_bytes(64 << 10);
     let files: Arc<dyn Files> = Arc::new(MemoryFiles::new());
-    let catalog = Catalog::new().table::<Item>().procedure::<Insist>();
+    let catalog = Catalog::new().table::<Item>().table::<Part>().procedure::<Insist>();
     let db = Database::open_files(files, Box::new(RealClock::new()), config, catalog)?;
     db.transaction(|tx| (1..=2).try_for_each(|id| tx.insert(&Item { id, count: 0 })))?;
     Ok(db)
@@ -159,6 +169,39 @@ fn what_a_lock_is_of_can_be_chosen_for_a_table() {
 }
 
 #[test]
+fn many_locks_of_rows_become_one_of_their_page_or_table() {
+    let usual = || ClassicConfig::default().with_escalate_at(0);
+    for (classic, whole) in [
+        (usual().with_escalate_page_at(2), "page "),
+        (usual().with_escalate_at(2), "table `item`"),
+        (usual().with_escalate_page_at(2).with_escalate_at(2), "table `item`"),
+    ] {
+        let db = open_with(Architecture::Classic, classic).unwrap();
+        db.transaction(|tx| (3..=9).try_for_each(|id| tx.insert(&Item { id, count: 0 }))).unwrap();
+        let before = db.counts().classic.unwrap().escalations;
+        let wait = until_waits(&db, 1, || {
+            let (held, is_held) = channel();
+            std::thread::scope(|scope| {
+                let db = &db;
+                scope.spawn(move || {
+                    is_held.recv().unwrap();
+                    count(db, 9);
+                });
+                db.transaction(|tx| {
+                    (1..=4).try_for_each(|id| tx.update::<Item, _>(&id, |item| item.count += 1).map(drop))?;
+                    held.send(()).unwrap();
+                    let_the_other_wait();
+                    Ok(())
+                })
+                .unwrap();
+            });
+        });
+        assert!(wait.on.starts_with(whole), "{wait}");
+        assert!(db.counts().classic.unwrap().escalations > before, "{whole}");
+    }
+}
+
+#[test]
 fn a_deadlock_is_counted_and_explained() {
     let db = open(Architecture::Classic);
     let both = AtomicU32::new(0);
@@ -186,6 +229,90 @@ fn a_deadlock_is_counted_and_explained() {
     let given_up = waits.iter().find(|wait| wait.end == LockWaitEnd::Deadlock).unwrap();
     assert!(given_up.to_string().ends_with(": given up, to end a deadlock"), "{given_up}");
     assert_eq!(db.transaction(|tx| Ok(tx.get::<Item>(&1)?.map(|item| item.count))).unwrap(), Some(2));
+}
+
+type Read = fn(&mut glassbox::AnyTransaction<'_, '_>) -> Result<Option<u64>, Stop>;
+
+/// Two transactions read a row, and then change it; deadlocks between them.
+fn deadlocks(architecture: Architecture, read: Read) -> u64 {
+    let db = open(architecture);
+    db.transaction(|tx| tx.insert(&Part { id: 1, size: 7, count: 0 })).unwrap();
+    let before = db.counts();
+    let have_read = AtomicU32::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                db.transaction(|tx| {
+                    let was = read(tx)?.expect("there is such a row");
+                    have_read.fetch_add(1, Ordering::SeqCst);
+                    // The other one cannot read if it waits for a lock.
+                    let until = Instant::now() + Duration::from_millis(200);
+                    while have_read.load(Ordering::SeqCst) < 2 && Instant::now() < until {
+                        std::thread::yield_now();
+                    }
+                    tx.update::<Part, _>(&1, |part| part.count = was + 1)
+                })
+                .unwrap();
+            });
+        }
+    });
+    let counts = db.counts();
+    assert_eq!(db.transaction(|tx| Ok(tx.get::<Part>(&1)?.map(|part| part.count))).unwrap(), Some(2));
+    assert_eq!(counts.committed - before.committed, 2);
+    // The partitioned engine runs a closure again when it knows the closure's partition.
+    counts.classic.map_or(0, |classic| {
+        assert_eq!(counts.rerun - before.rerun, classic.deadlocks);
+        classic.deadlocks
+    })
+}
+
+#[test]
+fn rows_read_for_update_cause_no_deadlock() {
+    let reads: [(Read, Read); 4] = [
+        (
+            |tx| Ok(tx.get::<Part>(&1)?.map(|part| part.count)),
+            |tx| Ok(tx.get_for_update::<Part>(&1)?.map(|part| part.count)),
+        ),
+        (
+            |tx| Ok(tx.first::<Part>(1..=1, Direction::Forward)?.map(|part| part.count)),
+            |tx| Ok(tx.first_for_update::<Part>(1..=1, Direction::Forward)?.map(|part| part.count)),
+        ),
+        (
+            |tx| {
+                let mut count = None;
+                tx.scan::<Part>(1..=1, Direction::Backward, |part| {
+                    count = Some(part.count);
+                    ControlFlow::Continue(())
+                })?;
+                Ok(count)
+            },
+            |tx| {
+                let mut count = None;
+                tx.scan_for_update::<Part>(1..=1, Direction::Backward, |part| {
+                    count = Some(part.count);
+                    ControlFlow::Continue(())
+                })?;
+                Ok(count)
+            },
+        ),
+        (
+            |tx| Ok(tx.first_by::<PartBySize>(Prefix(1), Direction::Forward)?.map(|part| part.count)),
+            |tx| {
+                let mut count = None;
+                tx.scan_index_for_update::<PartBySize>(Prefix(1), Direction::Forward, |part| {
+                    count = Some(part.count);
+                    ControlFlow::Break(())
+                })?;
+                Ok(count)
+            },
+        ),
+    ];
+    for (read, read_for_update) in reads {
+        let of_reads: u64 = (0..100).map(|_| deadlocks(Architecture::Classic, read)).find(|&met| met > 0).unwrap_or(0);
+        assert!(of_reads > 0, "two that only read and then write wait for each other");
+        assert_eq!(deadlocks(Architecture::Classic, read_for_update), 0);
+        assert_eq!(deadlocks(Architecture::Partitioned, read_for_update), 0);
+    }
 }
 
 #[test]

@@ -273,12 +273,15 @@ impl<S: Stack> Engine<S> {
 }
 
 fn lock_config(config: &ClassicConfig) -> LockConfig {
+    let limit = |count| u32::try_from(count).unwrap_or(u32::MAX);
     let chosen = [&config.granularity].into_iter().chain(config.granularity_of.values());
     LockConfig {
         granularity: granularity(config.granularity),
-        // Nothing locks pages if no store is configured so, so records need no intents on theirs.
-        lock_pages: chosen.into_iter().any(|chosen| *chosen == config::Granularity::Page),
-        escalate_store_at: u32::try_from(config.escalate_at).unwrap_or(u32::MAX),
+        // Nothing locks pages if nothing is configured so, so records need no intents on theirs.
+        lock_pages: config.escalate_page_at > 0
+            || chosen.into_iter().any(|chosen| *chosen == config::Granularity::Page),
+        escalate_store_at: limit(config.escalate_at),
+        escalate_page_at: limit(config.escalate_page_at),
         broken_s_beside_x: config.broken_locks,
         timeout_ns: config.lock_timeout_ms.map(|ms| ms.saturating_mul(1_000_000)),
         detect_every_ns: config.detect_deadlocks_every_ms.filter(|ms| *ms > 0).map(|ms| ms.saturating_mul(1_000_000)),

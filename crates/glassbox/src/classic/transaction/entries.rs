@@ -356,20 +356,20 @@ impl<S: Stack> StackTransaction<'_, S> {
         Ok(out)
     }
 
-    /// Visits the rows of a range of an index; each is locked before it is read, and so is what ends the range.
+    /// Visits the rows of a range of an index; each is locked in `mode` before it is read, and the end of the range
+    /// in S.
     #[inline(always)]
     pub(super) fn walk<R: Record, E: EncodedKey>(
         &mut self,
         table: &TableStores<S>,
         index: &IndexStore<S>,
-        range: Encoded<E>,
-        direction: Direction,
+        (range, direction, mode): (Encoded<E>, Direction, LockMode),
         mut visit: impl FnMut(&R) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
         let width = index.key_width();
         let mut cursor =
             range.low.for_bytes(width, |low| range.high.for_bytes(width, |high| Cursor::new(direction, low, high)));
-        while let Some(rid) = self.step(table, index, &mut cursor)? {
+        while let Some(rid) = self.step(table, index, &mut cursor, mode)? {
             if visit(self.read::<R>(table, rid)?).is_break() {
                 break;
             }
@@ -384,6 +384,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         table: &TableStores<S>,
         index: &IndexStore<S>,
         cursor: &mut Cursor,
+        mode: LockMode,
     ) -> Result<Option<Rid>, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
         if cursor.key().is_empty() {
@@ -400,7 +401,7 @@ impl<S: Stack> StackTransaction<'_, S> {
             let owner = &mut self.session.owner;
             let mut wanted = None;
             let step = cursor.step(&tree, |neighbour: Neighbour| {
-                let want = DeferredLock::of(neighbour, heap, index, LockMode::S);
+                let want = DeferredLock::of(neighbour, heap, index, mode);
                 wanted = Some(want);
                 Self::try_lock(&engine.locks, owner, want)
             });

@@ -7,6 +7,7 @@
 //! ```text
 //! reading a key        S on its record; if it is not there, on the record of the next key (the gap where it would be)
 //! scanning             S on each record, and on the first one above the range
+//! reading for update   as reading and scanning, with U on the records that are read
 //! updating             X on the record
 //! inserting a key      X on the record, from before it can be seen; and for a moment X on the next key's: the gap
 //!                      was not read; if the key is there, S on its record
@@ -24,6 +25,8 @@ mod entries;
 mod fetch;
 mod point;
 
+use std::ops::ControlFlow;
+
 use super::engine::{Engine, IndexStore, TableStores, TreeOf};
 use super::heap::OnPage;
 use super::ids::{PageId, Rid, StoreId};
@@ -35,7 +38,7 @@ use super::tree::{Find, Guess, Neighbour, Next};
 use super::two_stage::{Pinning, Stage, ThreadWaits};
 use crate::error::Error;
 use crate::procedure::{PartitionSet, Retry, Stop};
-use crate::record::{EncodedKey, Key, Record, Timestamp};
+use crate::record::{Bounds, Direction, EncodedKey, Index, Key, OrderedRecord, Record, Timestamp};
 
 pub(super) use declared::{DeclaredFetch, DeclaredPart};
 
@@ -275,6 +278,41 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
                 Err(AGAIN)
             }
         }
+    }
+
+    // The row of a key, and those of a range, locked in `mode`.
+
+    #[inline(always)]
+    pub(super) fn get_locked<R: Record>(&mut self, key: &R::Key, mode: LockMode) -> Result<Option<&R>, Stop> {
+        let Some(rid) = self.find::<R>(key, mode)? else { return Ok(None) };
+        let table = self.table::<R>()?;
+        self.read::<R>(table, rid).map(|row| Some(&*row))
+    }
+
+    #[inline(always)]
+    pub(super) fn scan_locked<R: OrderedRecord>(
+        &mut self,
+        bounds: impl Bounds<R::Key>,
+        direction: Direction,
+        mode: LockMode,
+        visit: impl FnMut(&R) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        let table = self.table::<R>()?;
+        let Some(range) = bounds.encode::<R::Encoded>() else { return Ok(()) };
+        self.walk(table, &table.primary, (range, direction, mode), visit)
+    }
+
+    #[inline(always)]
+    pub(super) fn scan_index_locked<I: Index>(
+        &mut self,
+        bounds: impl Bounds<I::Key>,
+        direction: Direction,
+        mode: LockMode,
+        visit: impl FnMut(&I::Record) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        let table = self.table::<I::Record>()?;
+        let Some(range) = bounds.encode::<I::Encoded>() else { return Ok(()) };
+        self.walk(table, &table.indexes[I::POSITION], (range, direction, mode), visit)
     }
 
     /// Changes a record that is locked in X, unless `change`, which is told what it was too, says that its page is to

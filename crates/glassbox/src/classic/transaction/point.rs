@@ -12,9 +12,12 @@ use crate::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp, 
 impl<S: Stack> Transaction for StackTransaction<'_, S> {
     #[inline(always)]
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
-        let Some(rid) = self.find::<R>(key, LockMode::S)? else { return Ok(None) };
-        let table = self.table::<R>()?;
-        self.read::<R>(table, rid).map(|row| Some(&*row))
+        self.get_locked(key, LockMode::S)
+    }
+
+    #[inline(always)]
+    fn get_for_update<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
+        self.get_locked(key, LockMode::U)
     }
 
     #[inline(always)]
@@ -73,9 +76,17 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         direction: Direction,
         visit: impl FnMut(&R) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        let table = self.table::<R>()?;
-        let Some(range) = bounds.encode::<R::Encoded>() else { return Ok(()) };
-        self.walk(table, &table.primary, range, direction, visit)
+        self.scan_locked(bounds, direction, LockMode::S, visit)
+    }
+
+    #[inline(always)]
+    fn scan_for_update<R: OrderedRecord>(
+        &mut self,
+        bounds: impl Bounds<R::Key>,
+        direction: Direction,
+        visit: impl FnMut(&R) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        self.scan_locked(bounds, direction, LockMode::U, visit)
     }
 
     #[inline(always)]
@@ -85,9 +96,17 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         direction: Direction,
         visit: impl FnMut(&I::Record) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
-        let table = self.table::<I::Record>()?;
-        let Some(range) = bounds.encode::<I::Encoded>() else { return Ok(()) };
-        self.walk(table, &table.indexes[I::POSITION], range, direction, visit)
+        self.scan_index_locked::<I>(bounds, direction, LockMode::S, visit)
+    }
+
+    #[inline(always)]
+    fn scan_index_for_update<I: Index>(
+        &mut self,
+        bounds: impl Bounds<I::Key>,
+        direction: Direction,
+        visit: impl FnMut(&I::Record) -> ControlFlow<()>,
+    ) -> Result<(), Stop> {
+        self.scan_index_locked::<I>(bounds, direction, LockMode::U, visit)
     }
 
     #[inline(always)]
