@@ -24,7 +24,7 @@ fn shape(scheme: SchemeKind) -> Shape {
 }
 
 fn sockets(me: Address, listener: Option<TcpListener>) -> Sockets {
-    Sockets::new(Identity { me, cluster: 1, catalog: catalog().digest() }, listener, Duration::ZERO, |_| ()).unwrap()
+    Sockets::new(Identity::new(me, 1, &catalog()), listener, Duration::ZERO, |_| ()).unwrap()
 }
 
 fn serve(me: Address, shape: Shape, listener: TcpListener, calls: &[(Address, SocketAddr)], ends: &AtomicBool) {

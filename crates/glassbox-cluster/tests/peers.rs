@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use glassbox::record::Timestamp;
 use glassbox::research::shard::{Arguments, Call, PartitionSet, Shard};
+use glassbox::{Catalog, Record};
 use glassbox_cluster::run::{Client, Identity, Node, Shape, Sockets, drive};
 use glassbox_cluster::wire::{
     Expected, HEADER_BYTES, Hello, Kind, MAX_PAYLOAD_BYTES, Received, Welcome, decode, encode,
@@ -24,7 +25,7 @@ fn shape() -> Shape {
 }
 
 fn identity(me: Address) -> Identity {
-    Identity { me, cluster: CLUSTER, catalog: catalog().digest() }
+    Identity::new(me, CLUSTER, &catalog())
 }
 
 fn serve(me: Address, listener: TcpListener, ends: &AtomicBool) -> Result<(), String> {
@@ -167,6 +168,40 @@ fn with_peers(checks: impl FnOnce(SocketAddr) + std::panic::UnwindSafe) {
 #[test]
 fn malformed_peers_are_refused_with_a_reason_and_others_are_served() {
     with_peers(refusals);
+}
+
+/// [`Pair`], as an older program had it.
+#[derive(Record, Clone, Copy)]
+#[record(table = "pair", key = (home, id), partition_by = home)]
+struct OldPair {
+    home: u32,
+    id: u16,
+}
+
+#[test]
+fn a_client_with_another_catalog_names_what_differs() {
+    with_peers(|at| {
+        let me = Address::Client(3);
+        for (catalog, words) in [
+            (Catalog::new().table::<Pair>(), "procedure `read_write` is there only"),
+            (
+                Catalog::new().table::<OldPair>().procedure::<ReadWrite>(),
+                "table `pair`: column 0 is declared there as `home` U8 and here is `home` U32",
+            ),
+        ] {
+            let identity = Identity::new(me, CLUSTER, &catalog);
+            let mut sockets = Sockets::new(identity, None, Duration::ZERO, |_| ()).unwrap();
+            let refused = sockets.dial(NODE, at, Instant::now() + Duration::from_secs(1)).unwrap_err();
+            assert!(
+                refused.contains("it says: its tables and procedures are not the ones of this program"),
+                "{refused}"
+            );
+            assert!(
+                refused.contains(words) && refused.ends_with("build both programs from the same source"),
+                "{refused}"
+            );
+        }
+    });
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn shape(scheme: SchemeKind) -> Shape {
 
 fn sockets(me: Address, listener: Option<TcpListener>) -> Sockets {
     let tell = |line: &str| eprintln!("{line}");
-    Sockets::new(Identity { me, cluster: 1, catalog: catalog().digest() }, listener, Duration::ZERO, tell).unwrap()
+    Sockets::new(Identity::new(me, 1, &catalog()), listener, Duration::ZERO, tell).unwrap()
 }
 
 fn listen() -> (TcpListener, SocketAddr) {

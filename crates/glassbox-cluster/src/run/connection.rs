@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::channel::{Channel, ENDED, trouble, write_some};
 use super::shape::Identity;
 use crate::protocol::address::Address;
-use crate::wire::{BadFrame, Hello, Kind, MAX_HELLO_BYTES, MAX_PAYLOAD_BYTES, decode, encode};
+use crate::wire::{BadFrame, Hello, Kind, MAX_CATALOG_BYTES, MAX_HELLO_BYTES, MAX_PAYLOAD_BYTES, decode, encode};
 
 /// Bytes in one read.
 const READ_BYTES: usize = 64 << 10;
@@ -40,6 +40,8 @@ pub(super) struct Connection {
     input: Vec<u8>,
     /// Output before the channel: the first frame of each side.
     greeting: Vec<u8>,
+    /// Whether the accepting side has sent its catalog.
+    has_greeted: bool,
 }
 
 /// A frame, and the acknowledgement that is due.
@@ -56,7 +58,7 @@ impl Connection {
             .and_then(|()| sockopt::set_tcp_keepintvl(&stream, QUIET))
             .and_then(|()| sockopt::set_tcp_user_timeout(&stream, GONE.as_millis() as u32));
         let (opened, input, greeting) = (Instant::now(), Vec::new(), Vec::new());
-        Self { number, stream, channel: None, calls: None, opened, input, greeting }
+        Self { number, stream, channel: None, calls: None, opened, input, greeting, has_greeted: false }
     }
 
     pub(super) fn accepted(stream: TcpStream, number: u64) -> std::io::Result<Self> {
@@ -84,11 +86,23 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Sends this side's catalog, unless it is very large, to a party that has dialed with another one.
+    pub(super) fn send_catalog(&mut self, who: &Identity) {
+        let payload = postcard::to_allocvec(&*who.catalog).expect("catalogs can be written");
+        if payload.len() <= MAX_CATALOG_BYTES {
+            self.greet_with(who, Kind::Catalog, &payload);
+            self.has_greeted = true;
+        }
+    }
+
     /// Sends the first frame, which identifies this side.
     pub(super) fn greet(&mut self, who: &Identity, kind: Kind, with: &impl Serialize) {
-        let payload = postcard::to_allocvec(with).expect("greetings can be written");
-        let of = who.frame(0, MAX_HELLO_BYTES);
-        encode(&mut self.greeting, kind, &of, |out| out.extend_from_slice(&payload)).expect("greetings are small");
+        self.greet_with(who, kind, &postcard::to_allocvec(with).expect("greetings can be written"));
+    }
+
+    fn greet_with(&mut self, who: &Identity, kind: Kind, payload: &[u8]) {
+        let of = who.frame(0, MAX_CATALOG_BYTES);
+        encode(&mut self.greeting, kind, &of, |out| out.extend_from_slice(payload)).expect("greetings are small");
     }
 
     /// The other party, once it is identified.
@@ -131,6 +145,7 @@ impl Connection {
     pub(super) fn take(&mut self, who: &Identity) -> Result<Option<Taken>, BadFrame> {
         let expected = match &self.channel {
             Some(channel) => who.frame(channel.received(), MAX_PAYLOAD_BYTES),
+            None if self.calls.is_some() => who.frame(0, MAX_CATALOG_BYTES),
             None => who.frame(0, MAX_HELLO_BYTES),
         };
         let Some(frame) = decode(&self.input, &expected)? else { return Ok(None) };
@@ -159,8 +174,10 @@ impl Connection {
     pub(super) fn refuse(&mut self, who: &Identity, why: &str) {
         if self.write().is_ok() && !self.has_output() {
             let (mut refusal, number) = (Vec::new(), self.channel.as_ref().map_or(0, Channel::frames_sent));
-            // Before the channel begins, the dialing side has sent its greeting only, and the accepting side nothing.
-            let number = if self.channel.is_none() && self.calls.is_some() { 1 } else { number };
+            // Before the channel begins, the dialing side has sent its greeting only, and the accepting side its
+            // catalog or nothing.
+            let has_greeted = self.calls.is_some() || self.has_greeted;
+            let number = if self.channel.is_none() && has_greeted { 1 } else { number };
             let of = who.frame(number, MAX_HELLO_BYTES);
             let _ = encode(&mut refusal, Kind::Refusal, &of, |out| out.extend_from_slice(why.as_bytes()));
             let _ = write_some(&mut self.stream, &refusal);

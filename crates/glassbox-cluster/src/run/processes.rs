@@ -139,7 +139,7 @@ impl Processes {
 
     /// A party's identity in a program with this catalog.
     pub fn identity(&self, me: Address, catalog: &Catalog) -> Identity {
-        Identity { me, cluster: self.cluster, catalog: catalog.digest() }
+        Identity::new(me, self.cluster, catalog)
     }
 
     /// The member that listens on an address; `None`: none does.

@@ -1,5 +1,6 @@
 //! Frames received on a socket: admission and dispatch.
 
+use glassbox::research::shard::CatalogSummary;
 use serde::de::DeserializeOwned;
 
 use super::channel::{Channel, ENDED};
@@ -31,6 +32,7 @@ impl Sockets {
                 let Welcome { incarnation, received } = read(kind, payload)?;
                 self.is_here(at, to, incarnation, received)
             }
+            (Some(_), Kind::Catalog) => Err(self.other_catalog(&read(kind, payload)?)),
             (Some(_), _) => Err(format!("it answers with a frame of kind {kind:?}")),
             (None, Kind::Hello) => self.welcome(at, &read(kind, payload)?),
             (None, _) => Err("its first frame does not identify it".to_owned()),
@@ -59,12 +61,22 @@ impl Sockets {
                 let channel = self.connections[at].channel.as_mut().expect("it says something");
                 return channel.on_ack(read(kind, payload)?);
             }
-            Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Question | Kind::Taken => {
+            Kind::Hello | Kind::Welcome | Kind::Refusal | Kind::Question | Kind::Taken | Kind::Catalog => {
                 return Err(format!("unexpected frame of kind {kind:?}"));
             }
         };
         self.arrived.push(event);
         Ok(())
+    }
+
+    /// Why a dialed party with another catalog does not welcome this one.
+    fn other_catalog(&self, theirs: &CatalogSummary) -> String {
+        let difference = self.who.catalog.difference(theirs).unwrap_or_else(|| "it does not say how".to_owned());
+        let (says, difference) = (Connection::SAYS, shortened(&difference));
+        format!(
+            "{says}its tables and procedures are not the ones of this program: {difference}; build both programs from \
+             the same source"
+        )
     }
 
     fn welcome(&mut self, at: usize, hello: &Hello) -> Result<(), String> {
@@ -124,8 +136,12 @@ fn read<T: DeserializeOwned>(kind: Kind, payload: &[u8]) -> Result<T, String> {
     postcard::from_bytes(payload).map_err(|_| format!("a frame of kind {kind:?} cannot be read"))
 }
 
-/// The other side's reason, shortened to a line.
+/// The other side's reason.
 fn refusal(payload: &[u8]) -> String {
-    let words: String = String::from_utf8_lossy(payload).chars().take(500).flat_map(char::escape_debug).collect();
-    format!("{}{words}", Connection::SAYS)
+    format!("{}{}", Connection::SAYS, shortened(&String::from_utf8_lossy(payload)))
+}
+
+/// Words of another party, shortened to a line.
+fn shortened(words: &str) -> String {
+    words.chars().take(500).flat_map(char::escape_debug).collect()
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use glassbox::research::shard::Shard;
+use glassbox::Catalog;
+use glassbox::research::shard::{CatalogSummary, Shard};
 
 use crate::node::member::Member;
 use crate::node::role::MakeShard;
@@ -114,18 +115,27 @@ impl Shape {
 }
 
 /// A party's identity.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Identity {
     /// Its address.
     pub me: Address,
     /// The cluster's number.
     pub cluster: u64,
-    /// [`Catalog::digest`](glassbox::Catalog::digest).
-    pub catalog: u64,
+    /// Its program's catalog.
+    pub catalog: Arc<CatalogSummary>,
+    /// [`CatalogSummary::digest`].
+    digest: u64,
 }
 
 impl Identity {
+    /// The identity of a party in a program with this catalog.
+    pub fn new(me: Address, cluster: u64, catalog: &Catalog) -> Self {
+        let catalog = catalog.summary();
+        let digest = catalog.digest();
+        Self { me, cluster, catalog: Arc::new(catalog), digest }
+    }
+
     pub(super) fn frame(&self, sequence: u64, payload_bytes_max: usize) -> Expected {
-        Expected { cluster: self.cluster, catalog: self.catalog, sequence, payload_bytes_max }
+        Expected { cluster: self.cluster, catalog: self.digest, sequence, payload_bytes_max }
     }
 }

@@ -24,7 +24,7 @@ use super::shape::Identity;
 use super::timing::DelayQueue;
 use crate::protocol::address::Address;
 use crate::protocol::message::{Message, Packet};
-use crate::wire::{Answer, Kind, Question};
+use crate::wire::{Answer, BadFrame, Kind, Question};
 
 /// A wait shorter than this is a busy-wait.
 const CLOSE: Duration = Duration::from_micros(8);
@@ -240,7 +240,13 @@ impl Sockets {
                     heard
                 }
                 Ok(None) => break,
-                Err(bad) => Err(bad.to_string()),
+                Err(bad) => {
+                    let connection = &mut self.connections[at];
+                    if matches!(bad, BadFrame::Catalog { .. }) && connection.peer().or(connection.calls).is_none() {
+                        connection.send_catalog(&self.who);
+                    }
+                    Err(bad.to_string())
+                }
             };
             if let (Err(why), Some(at)) = (heard, self.at(number)) {
                 return self.close(at, &why);

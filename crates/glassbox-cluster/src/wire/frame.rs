@@ -8,11 +8,13 @@
 /// Bytes of a frame before its payload.
 pub const HEADER_BYTES: usize = 40;
 /// The version of the protocol.
-pub const VERSION: u16 = 13;
+pub const VERSION: u16 = 14;
 /// The maximum payload.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// The maximum payload before the other side is identified.
 pub const MAX_HELLO_BYTES: usize = 1 << 10;
+/// The maximum payload of a dialed party before it is identified: it may send its catalog.
+pub const MAX_CATALOG_BYTES: usize = 64 << 10;
 
 const MAGIC: [u8; 4] = *b"GBX\xC1";
 
@@ -34,11 +36,21 @@ pub enum Kind {
     Answer = 6,
     /// Between members: acknowledges frames.
     Taken = 7,
+    /// The dialed side's catalog, before it refuses a party that has another one.
+    Catalog = 8,
 }
 
 impl Kind {
-    const ALL: [Self; 7] =
-        [Self::Hello, Self::Welcome, Self::Refusal, Self::Message, Self::Question, Self::Answer, Self::Taken];
+    const ALL: [Self; 8] = [
+        Self::Hello,
+        Self::Welcome,
+        Self::Refusal,
+        Self::Message,
+        Self::Question,
+        Self::Answer,
+        Self::Taken,
+        Self::Catalog,
+    ];
 }
 
 /// A decoded frame.
@@ -157,12 +169,12 @@ pub fn decode<'a>(bytes: &'a [u8], expected: &Expected) -> Result<Option<Frame<'
     }
     let kind = Kind::ALL.into_iter().find(|kind| *kind as u8 == bytes[6] && bytes[7] == 0);
     let kind = kind.ok_or(BadFrame::Kind { found: bytes[6] })?;
-    // A refusal has to be readable for parties of other clusters too.
+    // A refusal has to be readable for parties of other clusters too, and a catalog for those with another one.
     let (cluster, catalog) = (u64::from_le_bytes(number(bytes, 8)), u64::from_le_bytes(number(bytes, 16)));
     if kind != Kind::Refusal && cluster != expected.cluster {
         return Err(BadFrame::Cluster { found: cluster, expected: expected.cluster });
     }
-    if kind != Kind::Refusal && catalog != expected.catalog {
+    if !matches!(kind, Kind::Refusal | Kind::Catalog) && catalog != expected.catalog {
         return Err(BadFrame::Catalog { found: catalog, expected: expected.catalog });
     }
     let sequence = u64::from_le_bytes(number(bytes, 24));
@@ -211,7 +223,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let mut golden = b"GBX\xC1\x0D\x00\x04\x00".to_vec();
+        let mut golden = b"GBX\xC1\x0E\x00\x04\x00".to_vec();
         golden.extend([7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0]);
         let checksum = crc32c::crc32c_append(crc32c::crc32c(&golden), b"payload");
         golden.extend(checksum.to_le_bytes());

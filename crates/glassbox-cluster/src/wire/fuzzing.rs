@@ -4,9 +4,10 @@
 
 use glassbox::error::{BrokenPromise, Panicked, Promise};
 use glassbox::procedure::{Abort, AbortReason, DuplicateKey, TableFull};
-use glassbox::record::Timestamp;
+use glassbox::record::{Access, ColumnSchema, ColumnType, IndexSchema, TableSchema, Timestamp};
 use glassbox::research::shard::{
-    Call, DeclaredKeys, Failure, KeyRequest, Lookup, PartitionSet, RemoteRead, Touch, WatchedKey,
+    Call, CatalogSummary, DeclaredKeys, Failure, KeyRequest, Lookup, PartitionSet, ProcedureSummary, RemoteRead, Touch,
+    WatchedKey,
 };
 
 use super::body::{Answer, Counts, Hello, Question, Received, Standing, Welcome};
@@ -35,6 +36,12 @@ fn payload(kind: Kind, payload: &[u8]) {
         Kind::Answer => again::<Answer>(payload),
         Kind::Welcome => again::<Welcome>(payload),
         Kind::Taken => again::<u64>(payload),
+        Kind::Catalog => {
+            again::<CatalogSummary>(payload);
+            if let Ok(theirs) = postcard::from_bytes::<CatalogSummary>(payload) {
+                assert_eq!(catalog().difference(&theirs).is_none(), catalog() == theirs);
+            }
+        }
         Kind::Refusal => {}
     }
 }
@@ -50,12 +57,14 @@ pub fn run(bytes: &[u8]) {
         payload(frame.kind, frame.payload);
         let mut written = Vec::new();
         let out = encode(&mut written, frame.kind, &expected, |out| out.extend_from_slice(frame.payload));
-        assert!(out.is_ok() && (frame.kind == Kind::Refusal || written == rest[..frame.bytes]));
+        assert!(out.is_ok() && (matches!(frame.kind, Kind::Refusal | Kind::Catalog) || written == rest[..frame.bytes]));
         rest = &rest[frame.bytes..];
         expected.sequence += 1;
     }
     if let Some(unsealed) = bytes.get(HEADER_BYTES..) {
-        for kind in [Kind::Hello, Kind::Welcome, Kind::Message, Kind::Question, Kind::Answer, Kind::Taken] {
+        for kind in
+            [Kind::Hello, Kind::Welcome, Kind::Message, Kind::Question, Kind::Answer, Kind::Taken, Kind::Catalog]
+        {
             payload(kind, unsealed);
         }
     }
@@ -198,6 +207,22 @@ fn written(body: &impl serde::Serialize) -> Vec<u8> {
     postcard::to_allocvec(body).expect("it can be written")
 }
 
+/// A catalog of a table and a procedure.
+fn catalog() -> CatalogSummary {
+    let column = ColumnSchema { name: "id".into(), kind: ColumnType::Text(9), nullable: true, offset: 0, width: 10 };
+    let index = IndexSchema { name: "by_id".into(), columns: vec![0].into(), unique: true };
+    let table = TableSchema {
+        name: "item".into(),
+        columns: vec![column].into(),
+        key: vec![0].into(),
+        row_width: 300,
+        partition_by: Some(0),
+        access: Access::Point,
+        indexes: vec![index].into(),
+    };
+    CatalogSummary { tables: vec![table], procedures: vec![ProcedureSummary { name: "pay".to_owned(), version: 300 }] }
+}
+
 /// Bodies of frames that are no messages.
 fn bodies() -> Vec<(Kind, Vec<u8>)> {
     let to = Address::Replica { partition: 0, replica: 0 };
@@ -213,6 +238,7 @@ fn bodies() -> Vec<(Kind, Vec<u8>)> {
         (Kind::Hello, written(&Hello { from: Address::Coordinator(1), to, incarnation: 7, heard })),
         (Kind::Welcome, written(&Welcome { incarnation: 300, received: 7 })),
         (Kind::Taken, written(&300_u64)),
+        (Kind::Catalog, written(&catalog())),
         (Kind::Question, written(&Question::Rows { table: 1, from: 300 })),
         (Kind::Question, written(&Question::Begin(Configuration::first(2, 2, SchemeKind::Blocking)))),
         (Kind::Answer, written(&Answer::State { unfinished: None, digest: Some(Ok(300)) })),

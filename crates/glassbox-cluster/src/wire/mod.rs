@@ -10,6 +10,7 @@ mod permissions;
 
 pub use body::{Answer, Counts, Hello, Question, Received, Standing, Welcome};
 pub use frame::{
-    BadFrame, Expected, Frame, HEADER_BYTES, Kind, MAX_HELLO_BYTES, MAX_PAYLOAD_BYTES, VERSION, decode, encode,
+    BadFrame, Expected, Frame, HEADER_BYTES, Kind, MAX_CATALOG_BYTES, MAX_HELLO_BYTES, MAX_PAYLOAD_BYTES, VERSION,
+    decode, encode,
 };
 pub use permissions::allowed;

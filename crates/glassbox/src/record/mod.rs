@@ -26,6 +26,7 @@ pub use encoded::{EncodedFor, EncodedKey, KeyWidth, KeyWriter};
 pub(crate) use encoded::{digest, mix};
 pub use key::Key;
 pub use row::{Access, BadRow, Index, IndexVisitor, OrderedRecord, Record, TableId};
+pub(crate) use schema::DifferenceWords;
 pub use schema::{ColumnSchema, ColumnType, IndexSchema, TableSchema};
 pub use sound::Sound;
 pub use text::{Text, TextError};

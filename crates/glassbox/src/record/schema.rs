@@ -1,6 +1,7 @@
 //! The schema as data: enough to read a database without the Rust types it was written with.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,12 @@ pub struct ColumnSchema {
     pub width: usize,
 }
 
+impl fmt::Display for ColumnSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` {:?}{}", self.name, self.kind, if self.nullable { " or nothing" } else { "" })
+    }
+}
+
 /// One secondary index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexSchema {
@@ -77,7 +84,46 @@ pub struct TableSchema {
     pub indexes: Cow<'static, [IndexSchema]>,
 }
 
+/// The words for the two sides of a comparison.
+pub(crate) struct DifferenceWords {
+    /// The verb for one: "is stored".
+    pub(crate) one: &'static str,
+    /// The verb for the other: "now is".
+    pub(crate) other: &'static str,
+    /// "is stored but no longer there".
+    pub(crate) one_only: &'static str,
+    /// "is new".
+    pub(crate) other_only: &'static str,
+}
+
 impl TableSchema {
+    /// The first difference of rows and primary keys; indexes are not compared.
+    pub(crate) fn difference(&self, other: &TableSchema, words: &DifferenceWords) -> Option<String> {
+        let DifferenceWords { one, other: another, one_only, other_only } = words;
+        for (at, wanted) in other.columns.iter().enumerate() {
+            match self.columns.get(at) {
+                Some(column) if column == wanted => {}
+                Some(column) => return Some(format!("column {at} {one} as {column} and {another} {wanted}")),
+                None => return Some(format!("column `{}` {other_only}", wanted.name)),
+            }
+        }
+        if let Some(extra) = self.columns.get(other.columns.len()) {
+            return Some(format!("column `{}` {one_only}", extra.name));
+        }
+        if self.key != other.key {
+            return Some("its primary key has other columns".to_owned());
+        }
+        if self.partition_by != other.partition_by {
+            let column = |schema: &TableSchema| schema.columns.get(schema.partition_by?).map(|it| it.name.clone());
+            let how = |schema| match column(schema) {
+                Some(name) => format!("partitioned by `{name}`"),
+                None => "replicated".to_owned(),
+            };
+            return Some(format!("it {one} {} and {another} {}", how(self), how(other)));
+        }
+        None
+    }
+
     /// Whether the rows of this table kept the promise of a unique index up to now.
     pub(crate) fn keeps_unique(&self, index: &IndexSchema) -> bool {
         self.indexes.iter().any(|known| known.unique && known.columns == index.columns)

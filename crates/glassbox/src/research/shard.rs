@@ -8,11 +8,15 @@ pub use crate::partitioned::shard::{
 };
 pub use crate::procedure::PartitionSet;
 
+mod summary;
+
 use crate::catalog::Catalog;
 use crate::error::Error;
 pub use crate::failure::Failure;
+use crate::partitioned::ProcedureKind;
 use crate::partitioned::shard::Routing;
 use crate::procedure::Procedure;
+pub use summary::{CatalogSummary, ProcedureSummary};
 
 impl Shard {
     /// Partition `index` of `count` of a database with this catalog, empty. Each table and each index may take
@@ -67,13 +71,15 @@ impl Catalog {
 
     /// One number for names, columns and versions of everything in it: programs whose catalogs agree have the same.
     pub fn digest(&self) -> u64 {
-        let mut text = String::new();
-        for table in &self.tables {
-            text.push_str(&serde_json::to_string(&table.schema).expect("a schema is text and numbers"));
+        self.summary().digest()
+    }
+
+    /// Names, columns and versions of everything in it.
+    pub fn summary(&self) -> CatalogSummary {
+        let procedure = |kind: &ProcedureKind| ProcedureSummary { name: kind.name.into(), version: kind.version };
+        CatalogSummary {
+            tables: self.tables.iter().map(|table| table.schema.clone()).collect(),
+            procedures: self.procedures.iter().map(procedure).collect(),
         }
-        for procedure in &self.procedures {
-            text.push_str(&format!("{} {};", procedure.name, procedure.version));
-        }
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| crate::record::mix(hash ^ u64::from(byte)))
     }
 }

@@ -3,7 +3,7 @@
 
 use super::manifest::{Manifest, ProcedureEntry};
 use crate::error::Error;
-use crate::record::TableSchema;
+use crate::record::{DifferenceWords, TableSchema};
 
 /// Adds new tables and procedures of a catalog to the manifest; returns the numbers of all of the catalog's.
 pub(crate) fn merge_catalog(
@@ -43,38 +43,19 @@ pub(crate) fn merge_catalog(
     Ok((manifest, tables, procedures))
 }
 
+/// A stored table, and the same one in the catalog.
+const WORDS: DifferenceWords = DifferenceWords {
+    one: "is stored",
+    other: "now is",
+    one_only: "is stored but no longer there",
+    other_only: "is new",
+};
+
 /// Refuses a table whose stored schema differs, and names the difference. Indexes may differ: those that the catalog
 /// adds are built.
 fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
-    let mismatch = |difference: String| Err(Error::SchemaMismatch { table: stored.name.to_string(), difference });
-    for (at, wanted) in wanted.columns.iter().enumerate() {
-        match stored.columns.get(at) {
-            Some(stored) if stored == wanted => {}
-            Some(stored) => {
-                let describe = |column: &crate::record::ColumnSchema| {
-                    format!("`{}` {:?}{}", column.name, column.kind, if column.nullable { " or nothing" } else { "" })
-                };
-                return mismatch(format!(
-                    "column {at} is stored as {} and now is {}",
-                    describe(stored),
-                    describe(wanted)
-                ));
-            }
-            None => return mismatch(format!("column `{}` is new", wanted.name)),
-        }
+    match stored.difference(wanted, &WORDS) {
+        Some(difference) => Err(Error::SchemaMismatch { table: stored.name.to_string(), difference }),
+        None => Ok(()),
     }
-    if let Some(extra) = stored.columns.get(wanted.columns.len()) {
-        return mismatch(format!("column `{}` is stored but no longer there", extra.name));
-    }
-    if stored.key != wanted.key {
-        return mismatch("its primary key has other columns".to_owned());
-    }
-    if stored.partition_by != wanted.partition_by {
-        let how = |schema: &TableSchema| match schema.partition_by {
-            Some(column) => format!("partitioned by `{}`", schema.columns[column].name),
-            None => "replicated".to_owned(),
-        };
-        return mismatch(format!("it is stored {} and now is {}", how(stored), how(wanted)));
-    }
-    Ok(())
 }

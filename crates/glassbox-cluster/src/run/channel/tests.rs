@@ -1,10 +1,13 @@
 //! Channels over connections that break.
 
+use std::sync::LazyLock;
+
+use glassbox::Catalog;
 use glassbox::io::Dice;
 
 use super::*;
 
-const WHO: Identity = Identity { me: Address::Coordinator(0), cluster: 1, catalog: 2 };
+static WHO: LazyLock<Identity> = LazyLock::new(|| Identity::new(Address::Coordinator(0), 1, &Catalog::new()));
 const PEER: Address = Address::Replica { partition: 0, replica: 0 };
 
 fn new_channel() -> Channel {
