@@ -55,8 +55,8 @@ impl Follower {
     }
 }
 
-/// When a replica may be sent more of what it lacks: it catches up at a limited rate, and at least twice as fast as the
-/// log grows.
+/// When a replica may be sent more of what it lacks: it catches up at a limited rate, and at least a third faster than
+/// the log grows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Again {
     /// From this time on, in microseconds.

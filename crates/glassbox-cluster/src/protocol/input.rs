@@ -61,8 +61,8 @@ pub struct OrderSettings {
     /// takes that one's rows when it is back.
     pub logged: u32,
     /// How fast a replica that lacks rows is sent them while others of its partition work, in megabytes a second of
-    /// each sender; 0, the default: 8. Inputs, which it executes too, are sent at a quarter of it, but at least twice
-    /// as fast as they are added to the log.
+    /// each sender; 0, the default: 8. Inputs, which it executes too, are sent at a quarter of it, but at least a
+    /// third faster than they are added to the log.
     pub catch_up_mb_s: u32,
     /// In replica sets: how many kibibytes of what a replica sent to another partition it keeps for replicas of that
     /// one that are away; 0, the default: 65,536. One that needs more takes the rows of another set.
