@@ -68,7 +68,7 @@ pub struct Arguments {
     #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub away_mb: Option<u64>,
     /// Deterministic schemes: how fast a replica that lacks rows is sent them while others of its partition work, in
-    /// megabytes a second; the log is sent at a quarter of this rate, but at least twice as fast as it grows
+    /// megabytes a second; the log is sent at a quarter of this rate, but at least a third faster than it grows
     /// [default: 8]
     #[arg(long, value_name = "MB", default_value = "0", hide_default_value = true,
           value_parser = clap::value_parser!(u32).range(0..=100_000))]
@@ -113,6 +113,9 @@ pub enum SchemeOption {
     Blocking,
     /// Other transactions run speculatively, and are undone if the distributed one aborts
     Speculation,
+    /// As speculation, but no deeper than the observed aborts allow: a run that will more probably be undone than not
+    /// waits
+    LimitedSpeculation,
     /// As speculation, but results wait until what they depend on is decided
     LocalSpeculation,
     /// Transactions lock the rows that they touch
@@ -135,7 +138,7 @@ pub enum SchemeOption {
     DeterministicLocks,
     /// Deterministic: the same with two counters for each row
     Vll,
-    /// Blocking, speculation or locking, as the load suggests; changed while the cluster runs
+    /// Blocking, speculation (limited or not) or locking, as the load suggests; changed while the cluster runs
     Auto,
 }
 
@@ -162,6 +165,15 @@ pub enum WorkloadOption {
         #[arg(long, value_name = "PERCENT", default_value = "0",
               value_parser = clap::value_parser!(u64).range(0..=100))]
         aborts: u64,
+        /// Transactions that touch a hot row, in percent: as in the paper, the first client stays on the first
+        /// partition and the second on the second, and others write a row of each
+        #[arg(long, value_name = "PERCENT", default_value = "0",
+              value_parser = clap::value_parser!(u64).range(0..=100))]
+        conflicts: u64,
+        /// Of the transactions on two partitions, those that read on both before they write, in percent
+        #[arg(long, value_name = "PERCENT", default_value = "0",
+              value_parser = clap::value_parser!(u64).range(0..=100))]
+        two_rounds: u64,
         /// Clients and time
         #[command(flatten)]
         load: LoadOptions,
@@ -219,6 +231,7 @@ impl SchemeOption {
         match self {
             Self::Blocking => Some(SchemeKind::Blocking),
             Self::Speculation => Some(SchemeKind::Speculation),
+            Self::LimitedSpeculation => Some(SchemeKind::LimitedSpeculation),
             Self::LocalSpeculation => Some(SchemeKind::LocalSpeculation),
             Self::Locking => Some(SchemeKind::Locking),
             Self::ForcedLocking => Some(SchemeKind::ForcedLocking),
@@ -239,6 +252,7 @@ impl SchemeOption {
         match self {
             Self::Blocking => "blocking",
             Self::Speculation => "speculation",
+            Self::LimitedSpeculation => "limited-speculation",
             Self::LocalSpeculation => "local-speculation",
             Self::Locking => "locking",
             Self::ForcedLocking => "forced-locking",
@@ -276,9 +290,11 @@ impl WorkloadOption {
                 let load = Contention { rows, hot, several, participants, work_us, dependent, relists };
                 Workload::Contention { load }
             }
-            Self::Micro { several, aborts, load } => {
-                let (several, aborts) = (several * 10_000, aborts * 10_000);
-                Workload::Micro { clients: load.clients, load: Load { several, aborts, ..Load::default() }.into() }
+            Self::Micro { several, aborts, conflicts, two_rounds, load } => {
+                let [several, aborts, conflicts, two_rounds] =
+                    [several, aborts, conflicts, two_rounds].map(|percent| percent * 10_000);
+                let clients = load.clients;
+                Workload::Micro { clients, load: Load { several, conflicts, aborts, two_rounds }.into() }
             }
         }
     }

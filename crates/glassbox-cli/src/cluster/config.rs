@@ -139,8 +139,8 @@ impl Config {
                     ("workload", "micro".to_owned()),
                     ("--several", percent(*several)),
                     ("--aborts", percent(*aborts)),
-                    ("conflicts in percent", percent(*conflicts)),
-                    ("calls of two rounds in percent", percent(*two_rounds)),
+                    ("--conflicts", percent(*conflicts)),
+                    ("--two-rounds", percent(*two_rounds)),
                     ("--clients", clients.to_string()),
                 ]);
             }

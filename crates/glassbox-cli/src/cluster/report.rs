@@ -33,7 +33,18 @@ pub fn headline(out: &mut dyn Write, arguments: &Arguments, load: &LoadOptions, 
             what
         }
         Workload::Micro { load, .. } => {
-            format!("microbenchmark, {} % on two partitions", format::number(load.several as f64 / 1e4))
+            let percent = |share: u64| format::number(share as f64 / 1e4);
+            let mut what = format!("microbenchmark, {} % on two partitions", percent(load.several));
+            for (share, words) in [
+                (load.two_rounds, "of them in two rounds"),
+                (load.aborts, "abort"),
+                (load.conflicts, "touch a hot row"),
+            ] {
+                if share > 0 {
+                    what += &format!(", {} % {words}", percent(share));
+                }
+            }
+            what
         }
     };
     let coordinators = match u64::from(config.coordinators) {

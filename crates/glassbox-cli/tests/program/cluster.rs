@@ -117,8 +117,8 @@ fn hot_rows_are_incremented_once_for_each_call() {
 
 #[test]
 fn no_call_of_a_resumed_cluster_has_an_unknown_outcome() {
-    let schemes = ["blocking", "speculation", "local-speculation", "locking", "forced-locking", "occ"];
-    for scheme in schemes.into_iter().chain(["deterministic-locks"]) {
+    let schemes = ["blocking", "speculation", "limited-speculation", "local-speculation", "locking", "forced-locking"];
+    for scheme in schemes.into_iter().chain(["occ", "deterministic-locks"]) {
         let dir = tempfile::tempdir().unwrap();
         let kept = crate::common::text(dir.path());
         let micro = ["micro", "--several", "50", "--seconds", "0.3", "--clients", "4"];
@@ -127,6 +127,20 @@ fn no_call_of_a_resumed_cluster_has_an_unknown_outcome() {
         let ran = run_well(&words);
         let is_resumed = ran.out.contains("resumed from its journals");
         assert!(is_resumed && !ran.out.contains("unknown outcome"), "{scheme}: {}", ran.out);
+    }
+}
+
+#[test]
+fn the_microbenchmark_has_conflicts_aborts_and_second_rounds() {
+    let shares = ["--several", "50", "--two-rounds", "40", "--aborts", "20", "--conflicts", "30"];
+    for scheme in ["limited-speculation", "locking"] {
+        let words = ["cluster", "--replicas", "1", "--scheme", scheme, "micro", "--seconds", "0.3", "--clients", "4"];
+        let out = run_well(&[&words[..], &shares].concat()).out;
+        let said = "50.0 % on two partitions, 40.0 % of them in two rounds, 20.0 % abort, 30.0 % touch a hot row; ";
+        assert!(out.contains(said), "{out}");
+        let all = out.lines().find(|line| line.starts_with(" all ")).expect("a row of all");
+        let aborts = all.split_whitespace().last().expect("the last column").replace(',', "");
+        assert!(aborts.parse::<u64>().expect("a number of aborts") > 0, "{out}");
     }
 }
 

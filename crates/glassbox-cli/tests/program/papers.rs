@@ -55,7 +55,7 @@ fn every_stack_and_scheme_of_the_page_exists_and_every_figure_is_on_it() {
         assert!(PAGE.contains(&format!("| {figure}")), "{figure}");
     }
     let help = run_well(&["cluster", "--help"]).out;
-    for scheme in ["blocking", "speculation", "local-speculation", "locking", "occ", "auto"] {
+    for scheme in ["blocking", "speculation", "limited-speculation", "local-speculation", "locking", "occ", "auto"] {
         let used = PAGE.contains(&format!("--scheme {scheme} "));
         assert!(used && help.contains(&format!("- {scheme}:")), "{scheme}");
     }

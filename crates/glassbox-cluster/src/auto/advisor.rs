@@ -11,9 +11,15 @@ use super::statistics::{Counted, Counters, Statistics, Surroundings};
 use super::times::Times;
 use crate::protocol::configuration::SchemeKind;
 
-/// The candidates: for every load one of these is the best.
-pub const CANDIDATES: [SchemeKind; 3] = [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::Locking];
+/// The candidates: for every load one of these is the best. Of equal ones, the last is proposed.
+pub const CANDIDATES: [SchemeKind; 4] =
+    [SchemeKind::Blocking, SchemeKind::LimitedSpeculation, SchemeKind::Speculation, SchemeKind::Locking];
 
+/// Positions of candidates.
+const LIMITED: usize = 1;
+const UNLIMITED: usize = 2;
+/// Predictions that differ by less are equal.
+const ALIKE: f64 = 1e-6;
 /// The minimum lead of another scheme, as a share.
 const MARGIN: f64 = 0.03;
 /// The weight of the newest measurement.
@@ -117,7 +123,12 @@ impl Advisor {
         let correct = |(scheme, tried): (SchemeKind, Option<Tried>)| {
             tried.map(|Tried { load, .. }| load.per_second / predict(scheme, &load, &self.times).per_second)
         };
-        let measured: Vec<_> = CANDIDATES.into_iter().zip(self.tried).map(correct).collect();
+        let mut measured: Vec<_> = CANDIDATES.into_iter().zip(self.tried).map(correct).collect();
+        if (predictions[LIMITED].per_second / predictions[UNLIMITED].per_second - 1.0).abs() < ALIKE {
+            // Without aborts they are one scheme: to try the other would say nothing new.
+            let either = measured[LIMITED].or(measured[UNLIMITED]);
+            (measured[LIMITED], measured[UNLIMITED]) = (measured[LIMITED].or(either), measured[UNLIMITED].or(either));
+        }
         let of_untried = untried(measured.iter().copied().flatten());
         let corrections: Vec<_> = measured.into_iter().map(|it| it.unwrap_or(of_untried)).collect();
         let apart = self.tried.iter().flatten().map(|tried| tried.apart).fold(0.0, f64::max);

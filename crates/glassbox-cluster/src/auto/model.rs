@@ -140,7 +140,9 @@ impl Load {
     fn sum(&self, scheme: SchemeKind, per_second: f64) -> Prediction {
         let terms = match scheme {
             SchemeKind::Blocking => self.blocking(),
-            SchemeKind::Speculation | SchemeKind::LocalSpeculation => self.speculation(scheme, per_second),
+            SchemeKind::Speculation | SchemeKind::LimitedSpeculation | SchemeKind::LocalSpeculation => {
+                self.speculation(scheme, per_second)
+            }
             // Recording accesses costs about as much as locks; the validation is left out.
             SchemeKind::Locking | SchemeKind::ForcedLocking | SchemeKind::TwoPhase(_) | SchemeKind::Occ => {
                 self.locking(scheme, per_second)
@@ -178,7 +180,9 @@ impl Load {
         let aborts = self.s.several_aborts;
         let behind = if aborts > SOME_ABORTS { 0.0 } else { self.queue(per_second) };
         let during = self.during(self.stall() + behind, per_second);
-        let again = self.stall() * (1.0 + self.t.undo_us / self.kept().max(1e-3));
+        let depth = if scheme == SchemeKind::LimitedSpeculation { depth_limit(aborts) } else { f64::INFINITY };
+        let undone = self.stall().min(depth * self.between());
+        let again = undone * (1.0 + self.t.undo_us / self.kept().max(1e-3));
         let mut terms = vec![
             term("runs on one partition, not speculative", (1.0 - f) * (1.0 - during) * self.single()),
             term("runs on one partition, speculative", (1.0 - f) * during * self.kept()),
@@ -186,6 +190,11 @@ impl Load {
             term("idle, in all rounds but the last", f * participants * (rounds - 1.0) * self.stall()),
             term("runs that are undone and repeated", f * aborts * participants * again),
         ];
+        if scheme == SchemeKind::LimitedSpeculation {
+            // At most `depth` and one more are undecided at a time.
+            let waits = ((self.stall() + self.between()) / (depth + 1.0) - self.between()).max(0.0);
+            terms.push(term("idle, at the limit of speculation", f * participants * waits));
+        }
         if scheme == SchemeKind::LocalSpeculation {
             // One after the other, with only single-partition transactions in between.
             let filled = ((1.0 - f) * self.kept() / participants / f.max(1e-6)).min(self.stall());
@@ -195,6 +204,12 @@ impl Load {
             ));
         }
         terms
+    }
+
+    /// A partition's work for a distributed transaction and the others until the next one.
+    fn between(&self) -> f64 {
+        let others = (1.0 - self.f) / (self.f * self.s.participants).max(1e-6);
+        self.t.fragment_us + self.t.decide_us + others * self.kept()
     }
 
     /// Section 6.3. Nothing is locked while no distributed transaction is active.
@@ -231,6 +246,11 @@ impl Load {
         let fragment = self.t.fragment_us * (1.0 + self.t.locking);
         self.s.rounds * (fragment + self.s.round_trip_us) + self.t.decide_us
     }
+}
+
+/// The transactions on which a run may depend, under limited speculation.
+fn depth_limit(aborts: f64) -> f64 {
+    if aborts < 1e-6 { f64::INFINITY } else { (0.5_f64.ln() / (1.0 - aborts.min(0.999)).ln()).floor().max(1.0) }
 }
 
 fn term(name: &str, us: f64) -> Term {

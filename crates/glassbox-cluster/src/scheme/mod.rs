@@ -1,6 +1,7 @@
 //! Concurrency control of a partition while distributed transactions are undecided: one file for each scheme.
 
 mod blocking;
+mod depth_limit;
 mod lock_table;
 mod locking;
 mod occ;
@@ -8,6 +9,8 @@ mod restart_backoff;
 mod speculation;
 mod two_phase;
 pub(crate) mod waits_for;
+
+use depth_limit::DepthLimit;
 
 use crate::participant::store::Store;
 use crate::participant::txn::{DistributedTxn, Txn};
@@ -28,8 +31,11 @@ impl Scheme {
     pub(crate) fn new(kind: SchemeKind) -> Self {
         match kind {
             SchemeKind::Blocking => Self::Blocking(blocking::Blocking::default()),
-            SchemeKind::Speculation => Self::Speculation(speculation::Speculation::new(true)),
-            SchemeKind::LocalSpeculation => Self::Speculation(speculation::Speculation::new(false)),
+            SchemeKind::Speculation => Self::Speculation(speculation::Speculation::new(true, None)),
+            SchemeKind::LimitedSpeculation => {
+                Self::Speculation(speculation::Speculation::new(true, Some(DepthLimit::default())))
+            }
+            SchemeKind::LocalSpeculation => Self::Speculation(speculation::Speculation::new(false, None)),
             SchemeKind::Locking => Self::Locking(locking::Locking::new(false, None)),
             SchemeKind::ForcedLocking => Self::Locking(locking::Locking::new(true, None)),
             SchemeKind::TwoPhase(rule) => Self::Locking(locking::Locking::new(true, Some(rule))),

@@ -8,6 +8,8 @@
 //! - the first of them is a distributed transaction, whose run depends on nothing undecided;
 //! - all but the last have only their decisions missing here.
 //!
+//! With a limit, a transaction waits that would depend on more undecided ones than the observed aborts allow.
+//!
 //! The result of a speculative distributed transaction goes to the coordinator at once, with the id of the transaction
 //! that it depends on. If the same coordinator decides that one, it knows when the result becomes valid. If another
 //! coordinator decides it, the result is sent again once it is valid, or withdrawn if it is not: so one message more is
@@ -17,6 +19,7 @@ use std::collections::VecDeque;
 
 use glassbox::research::shard::{Kept, Ran};
 
+use super::depth_limit::DepthLimit;
 use crate::participant::store::Store;
 use crate::participant::txn::{DistributedTxn, LocalTxn, Txn};
 use crate::protocol::address::{Address, TxnId};
@@ -43,11 +46,14 @@ pub(crate) struct Speculation {
     unexecuted: VecDeque<Txn>,
     /// Whether coordinators receive results that depend on undecided transactions.
     tells: bool,
+    /// The number of undecided distributed transactions in `uncommitted`.
+    undecided: usize,
+    limit: Option<DepthLimit>,
 }
 
 impl Speculation {
-    pub(crate) fn new(tells: bool) -> Self {
-        Self { uncommitted: VecDeque::new(), unexecuted: VecDeque::new(), tells }
+    pub(crate) fn new(tells: bool, limit: Option<DepthLimit>) -> Self {
+        Self { uncommitted: VecDeque::new(), unexecuted: VecDeque::new(), tells, undecided: 0, limit }
     }
 
     pub(crate) fn arrives(&mut self, store: &mut Store, arrived: Txn, out: &mut Outbox) {
@@ -56,7 +62,7 @@ impl Speculation {
         {
             return self.continues(store, at, arrived, out);
         }
-        if self.unexecuted.is_empty() && self.tail_is_finished() {
+        if self.unexecuted.is_empty() && self.may_run() {
             self.execute(store, arrived, out);
         } else {
             self.unexecuted.push_back(arrived);
@@ -67,11 +73,17 @@ impl Speculation {
         self.uncommitted.iter().position(|it| matches!(it, Uncommitted::Distributed(multi, _) if multi.txn() == txn))
     }
 
-    fn tail_is_finished(&self) -> bool {
-        match self.uncommitted.back() {
+    /// Whether the next transaction may run.
+    fn may_run(&self) -> bool {
+        debug_assert_eq!(
+            self.undecided,
+            self.uncommitted.iter().filter(|it| matches!(it, Uncommitted::Distributed(..))).count()
+        );
+        let tail_is_finished = match self.uncommitted.back() {
             Some(Uncommitted::Distributed(multi, _)) => multi.is_finished(),
             _ => true,
-        }
+        };
+        tail_is_finished && self.limit.as_ref().is_none_or(|limit| limit.allows(self.undecided))
     }
 
     /// A further fragment of an active transaction. The runs after it, if there are any, are undone.
@@ -80,6 +92,7 @@ impl Speculation {
         let Some(Uncommitted::Distributed(mut multi, _)) = self.uncommitted.pop_back() else {
             unreachable!("found there")
         };
+        self.undecided -= 1;
         let Txn::Distributed(next) = arrived else { unreachable!("only these continue") };
         multi.fragment = next.fragment;
         self.execute(store, Txn::Distributed(multi), out);
@@ -103,6 +116,7 @@ impl Speculation {
                     store.report(&multi, after, out);
                 }
                 self.uncommitted.push_back(Uncommitted::Distributed(multi, told));
+                self.undecided += 1;
             }
         }
     }
@@ -124,6 +138,8 @@ impl Speculation {
             self.undo_after(store, at, Some(txn.coordinator), out);
         }
         let Some(Uncommitted::Distributed(multi, _)) = self.uncommitted.remove(at) else { unreachable!("found there") };
+        self.undecided -= 1;
+        self.limit.iter_mut().for_each(|limit| limit.decided(commit));
         store.end(multi, commit, out);
         if at == 0 {
             self.certain(store, out);
@@ -183,6 +199,7 @@ impl Speculation {
                         withdrawn.retain(|later| later.coordinator != txn.coordinator);
                         withdrawn.push(txn);
                     }
+                    self.undecided -= 1;
                     store.undo_fragment(&mut multi, out);
                     Txn::Distributed(DistributedTxn::new(multi.fragment))
                 }
@@ -193,7 +210,7 @@ impl Speculation {
     }
 
     pub(crate) fn proceed(&mut self, store: &mut Store, out: &mut Outbox) -> bool {
-        if !self.tail_is_finished() {
+        if !self.may_run() {
             return false;
         }
         let Some(arrived) = self.unexecuted.pop_front() else { return false };

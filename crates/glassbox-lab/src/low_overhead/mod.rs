@@ -19,6 +19,7 @@
 mod auto;
 mod checks;
 mod coordinators;
+mod depth;
 mod draw;
 mod figure10;
 mod figure4;

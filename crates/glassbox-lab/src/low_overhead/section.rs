@@ -4,7 +4,7 @@ use super::draw::{Axis, SHARES};
 use super::series::{BLOCKING, LOCAL, LOCKING, SPECULATION, curve, rate};
 use super::tpcc::{FIGURE_8, FIGURE_9};
 use super::{
-    auto, checks, coordinators, figure4, figure5, figure6, figure7, figure8, figure9, figure10, table1, table2,
+    auto, checks, coordinators, depth, figure4, figure5, figure6, figure7, figure8, figure9, figure10, table1, table2,
 };
 use crate::claim;
 use crate::format;
@@ -42,6 +42,7 @@ pub fn section(points: &Points) -> Section {
     figures.extend(figure4::figure(points));
     figures.extend(figure5::figure(points));
     figures.extend(figure6::figure(points));
+    figures.extend(depth::figure(points));
     figures.extend(figure7::figure(points));
     figures.extend(figure8::figure(points, "simulated"));
     figures.extend(figure9::figure(points, "simulated"));
@@ -75,7 +76,8 @@ pub fn section(points: &Points) -> Section {
 
 /// Every figure's throughput, a table for each.
 pub fn throughput_tables(points: &Points) -> Vec<Table> {
-    let of_shares = [figure4::FIGURE, figure5::FIGURE, figure6::FIGURE, figure7::FIGURE, figure10::FIGURE];
+    let of_shares =
+        [figure4::FIGURE, figure5::FIGURE, figure6::FIGURE, depth::FIGURE, figure7::FIGURE, figure10::FIGURE];
     let of_shares = of_shares.into_iter().filter_map(|figure| of_figure(points, figure, SHARES, "simulated"));
     of_shares.chain(tpcc_tables(points, "simulated")).collect()
 }

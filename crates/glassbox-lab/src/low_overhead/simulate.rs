@@ -8,7 +8,7 @@ use glassbox_sim::cluster::{Settings, Workload, World};
 use super::plan::SimulationPlan;
 use super::series::{COORDINATOR_BUSY, PARTITION_BUSY, RETRIES, Series, THROUGHPUT};
 use super::tpcc::{LOCKS, SEVERAL, TpccPoint};
-use super::{auto, coordinators, figure4, figure5, figure6, figure7, figure10, table1, tpcc};
+use super::{auto, coordinators, depth, figure4, figure5, figure6, figure7, figure10, table1, tpcc};
 use crate::measurement::{Progress, Spread, run_on_all_cores};
 use crate::points::{Point, Points};
 
@@ -93,8 +93,15 @@ fn outcome<W: Workload>(plan: &SimulationPlan, settings: Settings<W>, measured_m
 fn all(whole_grid: bool) -> Vec<Series> {
     let grid = auto::series(whole_grid);
     let several = coordinators::series();
-    let of_paper =
-        [figure4::series(), figure5::series(), figure6::series(), figure7::series(), figure10::series()].concat();
+    let of_paper = [
+        figure4::series(),
+        figure5::series(),
+        figure6::series(),
+        depth::series(),
+        figure7::series(),
+        figure10::series(),
+    ]
+    .concat();
     [of_paper, table1::series(), several, grid].concat()
 }
 

@@ -54,6 +54,7 @@ fn the_shapes_hold_and_the_page_shows_them() {
         "Figure 4.",
         "Figure 5.",
         "Figure 6.",
+        "Depth of speculation",
         "Figure 7.",
         "Figure 8.",
         "Figure 9.",
@@ -67,7 +68,7 @@ fn the_shapes_hold_and_the_page_shows_them() {
         let title = page.split("<h3>").find(|part| part.starts_with(figure)).unwrap_or_else(|| panic!("no {figure}"));
         assert!(title.split("</h3>").next().unwrap().ends_with("(simulated)"), "{figure} is not labelled as simulated");
     }
-    assert!(page.contains("Low overhead concurrency control (simulated)") && page.matches("<svg").count() == 11);
+    assert!(page.contains("Low overhead concurrency control (simulated)") && page.matches("<svg").count() == 12);
     assert!(!page.contains("UNEXPLAINED") && page.contains("211 µs"));
     assert!(page.contains("claims of the paper, ") && page.contains("NOT REPRODUCED"));
 }

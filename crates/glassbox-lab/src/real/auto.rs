@@ -133,12 +133,17 @@ pub fn measure(plan: &AutoPlan, watch: &dyn Progress, points: &mut Points) -> an
             put(points, &name, row, 0, (THROUGHPUT, "1/s"), spread);
         }
         put(points, &name, OF_BEST, 0, ("share", "times"), Spread::of_ratios(&auto[0], &statics[best]));
-        for (row, scheme) in SCHEMES {
+        for (row, scheme) in outcomes() {
             let times = found.iter().filter(|it| **it == scheme).count();
             points.put(&name, AUTO, 0.0, &format!("ended with {row}"), times as f64, "times");
         }
     }
     Ok(())
+}
+
+/// The schemes with which an advisor may end.
+fn outcomes() -> impl Iterator<Item = (&'static str, SchemeKind)> {
+    SCHEMES.into_iter().chain([("limited speculation", SchemeKind::LimitedSpeculation)])
 }
 
 /// The measured loads.
@@ -148,9 +153,8 @@ pub fn table(points: &Points) -> Table {
         let of_best = points.get(&name, OF_BEST, "share")?;
         let rate = |row: &str| points.value(&name, row, THROUGHPUT).map_or_else(String::new, format::number);
         let spread = of_best.spread.map_or_else(String::new, |spread| format!(" ± {:.2}", spread / 2.0));
-        let ended = SCHEMES.map(|(row, _)| (row, points.value(&name, AUTO, &format!("ended with {row}"))));
-        let ended =
-            ended.into_iter().filter_map(|(row, times)| Some(format!("{} {row}", times.filter(|it| *it > 0.0)?)));
+        let ended = outcomes().map(|(row, _)| (row, points.value(&name, AUTO, &format!("ended with {row}"))));
+        let ended = ended.filter_map(|(row, times)| Some(format!("{} {row}", times.filter(|it| *it > 0.0)?)));
         let met = if of_best.value >= cell.goal() { "met" } else { "NOT MET" };
         let mut cells = vec![name.clone()];
         cells.extend(SCHEMES.iter().map(|(row, _)| rate(row)));

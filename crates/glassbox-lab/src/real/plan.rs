@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::Shape;
-use glassbox_sim::cluster::Load;
+use glassbox_sim::cluster::{ALL, Load};
 
 use super::drive::{CLIENTS, Threading, Trial, run};
 use crate::calibrate::INJECTED_US;
@@ -78,17 +78,27 @@ impl ClusterPlan {
     fn cells(&self) -> Vec<SweepPoint> {
         let each = |(threads, us)| {
             let figure = figure(threads, us);
-            let cell = |share| SweepPoint { figure: figure.clone(), x: share, threads, us, share, clients: CLIENTS };
+            let cell = |share| SweepPoint::of_share(&figure, threads, us, (share, Load::default()));
+            self.shares.iter().copied().map(cell).collect::<Vec<_>>()
+        };
+        let of_load = |(name, load)| {
+            let figure = of_load(name);
+            let cell = |share| SweepPoint::of_share(&figure, Threading::Many, OTHER_LOADS_US, (share, load));
             self.shares.iter().copied().map(cell).collect::<Vec<_>>()
         };
         let more = |us| {
             let cell = move |&clients: &u32| {
-                let (figure, x, threads) = (by_clients(us), u64::from(clients), Threading::Many);
-                SweepPoint { figure, x, threads, us, share: BY_CLIENTS_SHARE, clients }
+                let usual = (BY_CLIENTS_SHARE, Load::default());
+                let usual = SweepPoint::of_share(&by_clients(us), Threading::Many, us, usual);
+                SweepPoint { x: clients.into(), clients, ..usual }
             };
             self.clients.iter().map(cell)
         };
-        sweeps(&self.round_trips_us).flat_map(each).chain(BY_CLIENTS_US.into_iter().flat_map(more)).collect()
+        let sweeps = sweeps(&self.round_trips_us).flat_map(each);
+        sweeps
+            .chain(BY_CLIENTS_US.into_iter().flat_map(more))
+            .chain(OTHER_LOADS.into_iter().flat_map(of_load))
+            .collect()
     }
 }
 
@@ -100,6 +110,21 @@ pub(super) fn by_clients(us: u64) -> String {
 /// The round trips of these figures, and their share in percent.
 pub(super) const BY_CLIENTS_US: [u64; 2] = [40, 200];
 const BY_CLIENTS_SHARE: u64 = 10;
+/// The loads of Figures 5 to 7 of the paper, with the most conflicts, aborts and rounds that it has.
+pub(super) const OTHER_LOADS: [(&str, Load); 3] = [
+    ("Figure 5: 100 % conflicts", Load { conflicts: ALL, ..NO_LOAD }),
+    ("Figure 6: 10 % aborts", Load { aborts: percent(10), ..NO_LOAD }),
+    ("Figure 7: two rounds", Load { two_rounds: ALL, ..NO_LOAD }),
+];
+const NO_LOAD: Load = Load { several: 0, conflicts: 0, aborts: 0, two_rounds: 0 };
+/// Their round trip.
+const OTHER_LOADS_US: u64 = 40;
+
+/// In results, the figure of one of these loads.
+pub(super) fn of_load(name: &str) -> String {
+    format!("{name}, round trip {OTHER_LOADS_US} µs")
+}
+
 /// In results, ratios within a round.
 pub(super) const RATIOS: &str = "ratios";
 
@@ -109,8 +134,16 @@ struct SweepPoint {
     x: u64,
     threads: Threading,
     us: u64,
-    share: u64,
+    load: Load,
     clients: u32,
+}
+
+impl SweepPoint {
+    /// The usual clients, with this share in percent on two partitions, and whatever else the load has.
+    fn of_share(figure: &str, threads: Threading, us: u64, (share, load): (u64, Load)) -> Self {
+        let load = Load { several: percent(share), ..load };
+        Self { figure: figure.to_owned(), x: share, threads, us, load, clients: CLIENTS }
+    }
 }
 
 /// Measures, and adds the results to `points`.
@@ -125,13 +158,12 @@ pub fn measure(plan: &ClusterPlan, watch: &dyn Progress, points: &mut Points) ->
             if watch.interrupted() {
                 break;
             }
-            let &SweepPoint { threads, us, share, clients, .. } = cell;
-            let description = format!("real, {}, {share} %, {clients} clients", figure(threads, us));
+            let &SweepPoint { ref figure, x, threads, us, load, clients } = cell;
+            let description = format!("real, {figure}, at {x}, {clients} clients");
             watch.step(round * cells.len() + at, plan.rounds * cells.len(), &description);
             for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
                 let round_trip = Duration::from_micros(us);
                 let shape = Shape::new(scheme, 2).with_round_trip(round_trip);
-                let load = Load { several: percent(share), ..Load::default() };
                 let (auto, seed, &ClusterPlan { warm_up, time, .. }) = (false, plan.seed + round as u64, plan);
                 rates.push(run(&Trial { shape, threads, auto, load, clients, warm_up, time, seed })?.per_second);
             }

@@ -2,7 +2,7 @@
 
 use super::auto;
 use super::drive::Threading;
-use super::plan::{self, BY_CLIENTS_US, RATIOS, SCHEMES, THROUGHPUT, figure, sweeps};
+use super::plan::{self, BY_CLIENTS_US, OTHER_LOADS, RATIOS, SCHEMES, THROUGHPUT, figure, sweeps};
 use crate::calibrate::INJECTED_US;
 use crate::figures::{Curve, Curves, Stroke, curves};
 use crate::format;
@@ -13,6 +13,9 @@ use crate::section::{Figure, Section, Table};
 
 /// Maximum difference of an accurate prediction from the measurement, in percent.
 const MAX_DIFFERENCE: f64 = 15.0;
+
+/// The unit of an axis.
+const OF_SHARE: &str = "% of transactions on two partitions";
 
 fn of<'a>(points: &'a Points, figure: &str, row: &str) -> Vec<&'a Point> {
     let is = |it: &&Point| it.figure == figure && it.row == row && it.metric == THROUGHPUT;
@@ -25,14 +28,21 @@ pub fn throughput(points: &Points, (threads, us): (Threading, u64), what: &str) 
     by_x(points, &figure, format!("round trip {figure}, {what}"), &|share| format!("{share} %"))
 }
 
-/// Throughput by clients: figures of the results, with their tables.
-pub fn by_clients(points: &Points) -> Vec<(String, Table)> {
-    let table = |us| {
+/// Throughput by clients, and with other loads by share: figures of the results, with the units of their axes, and
+/// their tables.
+pub fn others(points: &Points) -> Vec<(String, &'static str, Table)> {
+    let by_clients = |us| {
         let figure = plan::by_clients(us);
         let table = by_x(points, &figure, format!("{figure} (real)"), &|clients| format!("{clients}"))?;
-        Some((figure, table))
+        Some((figure, "clients", table))
     };
-    BY_CLIENTS_US.into_iter().filter_map(table).collect()
+    let of_load = |(name, _)| {
+        let figure = plan::of_load(name);
+        let table = by_x(points, &figure, format!("{figure} (real)"), &|share| format!("{share} %"))?;
+        Some((figure, OF_SHARE, table))
+    };
+    let of_loads = OTHER_LOADS.into_iter().filter_map(of_load);
+    BY_CLIENTS_US.into_iter().filter_map(by_clients).chain(of_loads).collect()
 }
 
 fn by_x(points: &Points, figure: &str, first: String, name: &dyn Fn(f64) -> String) -> Option<Table> {
@@ -108,8 +118,7 @@ fn drawn(points: &Points, what: &str) -> Vec<Figure> {
     let each = |sweep: (Threading, u64)| {
         let figure = figure(sweep.0, sweep.1);
         let title = format!("Without conflicts, round trip {figure} ({what})");
-        let x_unit = "% of transactions on two partitions";
-        Some(one(points, &figure, title, (what, x_unit), throughput(points, sweep, what)?))
+        Some(one(points, &figure, title, (what, OF_SHARE), throughput(points, sweep, what)?))
     };
     sweeps(&INJECTED_US).filter_map(each).collect()
 }
@@ -132,9 +141,10 @@ const AUTO_CAPTION: &str = "`Auto` starts with another scheme in each round, and
 /// The section of the measurements.
 pub fn real(points: &Points) -> Section {
     let mut figures = drawn(points, "real");
-    let each =
-        |(figure, table): (String, _)| one(points, &figure, format!("{figure} (real)"), ("real", "clients"), table);
-    figures.extend(by_clients(points).into_iter().map(each));
+    let each = |(figure, x_unit, table): (String, _, _)| {
+        one(points, &figure, format!("{figure} (real)"), ("real", x_unit), table)
+    };
+    figures.extend(others(points).into_iter().map(each));
     let title = "Speculation compared with the others (real)";
     figures.push(Figure::of_table(title, "Ratios within a round.", goals(points)));
     figures.push(Figure::of_table("The scheme that the advisor finds (real)", AUTO_CAPTION, auto::table(points)));

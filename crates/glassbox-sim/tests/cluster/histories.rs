@@ -98,6 +98,9 @@ fn is_read(step: &Step) -> bool {
     matches!(step, Step::Read(_) | Step::Look(_) | Step::Scan(_))
 }
 
+/// A history that cannot be judged: the checker has no transactions that may have ended either way.
+const UNKNOWN: &str = "an outcome is unknown";
+
 /// What the clients of a run were answered, judged.
 fn judge(settings: Settings<Histories>) -> Result<Report, String> {
     let mut world = World::new(settings);
@@ -114,7 +117,7 @@ fn judge(settings: Settings<Histories>) -> Result<Report, String> {
             Done::Committed(seen) => Outcome::Committed(seen),
             // A row that is there already, too.
             Done::Aborted(_) => Outcome::Aborted,
-            Done::Unknown => return Err("an outcome is unknown".to_owned()),
+            Done::Unknown => return Err(UNKNOWN.to_owned()),
             Done::Failed(why) if why.contains("duplicate key") => Outcome::Aborted,
             Done::Failed(why) => return Err(why),
         };
@@ -153,6 +156,38 @@ fn histories_are_strictly_serializable_under_every_scheme() {
         (writes, scans) = (writes + report.writes, scans + report.scans);
     }
     assert!(writes > 1_000 && scans > 1_000, "{writes} writes, {scans} scans");
+}
+
+#[test]
+fn histories_with_failures_are_strictly_serializable_under_every_interactive_scheme() {
+    let first = seed(1);
+    for scheme in SchemeKind::ALL {
+        let (mut judged, seeds) = (0, if long() { 1_000 } else { 12 });
+        for seed in first..first + seeds {
+            let incidents = 1 + Dice(seed ^ 5).below(3) as u32;
+            let settings = Settings { replicas: 2, incidents, ..any(scheme, seed) };
+            match judge(settings) {
+                Err(why) if why == UNKNOWN => {}
+                Err(why) => panic!("seed {seed}, {settings:?}: {why}"),
+                Ok(report) => {
+                    assert!(report.is_strictly_serializable(), "seed {seed}, {settings:?}: {report}");
+                    judged += 1;
+                }
+            }
+        }
+        assert!(judged * 4 >= seeds, "{scheme}: only {judged} of {seeds} histories could be judged");
+    }
+}
+
+/// The canary of each interactive scheme: a participant aborts a transaction that was committed.
+#[test]
+fn half_a_commit_is_noticed_under_every_interactive_scheme() {
+    for scheme in SchemeKind::ALL {
+        let of = |seed, bug| judge(Settings { bug, ..any(scheme, seed) });
+        let is_noticed = |seed| of(seed, Some(Bug::HalfCommit)).is_ok_and(|it| !it.is_strictly_serializable());
+        assert!((1..40).any(is_noticed), "{scheme}: it goes unnoticed");
+        assert!((1..4).all(|seed| of(seed, None).is_ok_and(|it| it.is_strictly_serializable())), "{scheme}");
+    }
 }
 
 /// The transactions that end in each of four times 8 ms, without a timeout.

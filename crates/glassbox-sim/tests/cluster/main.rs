@@ -18,7 +18,7 @@ use glassbox_sim::dice::{Dice, long, seed};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const SCHEMES: [SchemeKind; 6] = SchemeKind::LOW_OVERHEAD;
+const SCHEMES: [SchemeKind; 7] = SchemeKind::LOW_OVERHEAD;
 
 /// A random load and cluster.
 fn any(scheme: SchemeKind, seed: u64) -> Settings {
@@ -90,6 +90,7 @@ macro_rules! when_parts_of_it_fail {
 when_parts_of_it_fail! {
     nothing_is_lost_under_blocking: Blocking
     nothing_is_lost_under_speculation: Speculation
+    nothing_is_lost_under_limited_speculation: LimitedSpeculation
     nothing_is_lost_under_local_speculation: LocalSpeculation
     nothing_is_lost_under_locking: Locking
     nothing_is_lost_under_forced_locking: ForcedLocking
@@ -97,7 +98,8 @@ when_parts_of_it_fail! {
 }
 
 /// The schemes under which several coordinators make one order.
-const ORDERED: [SchemeKind; 3] = [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::LocalSpeculation];
+const ORDERED: [SchemeKind; 4] =
+    [SchemeKind::Blocking, SchemeKind::Speculation, SchemeKind::LocalSpeculation, SchemeKind::LimitedSpeculation];
 
 /// Several coordinators, any of which may fail, with changes of the scheme.
 fn several_coordinators(seed: u64) -> Settings {

@@ -77,7 +77,7 @@ pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Ve
             }
         }
     }
-    for (_, table) in real::tables::by_clients(&real) {
+    for (.., table) in real::tables::others(&real) {
         writeln!(out, "\n{}", of_report(&table))?;
     }
     for table in low_overhead::tpcc_tables(&predicted, "simulated, calibrated") {
