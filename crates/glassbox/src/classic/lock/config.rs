@@ -33,7 +33,7 @@ pub(crate) struct LockConfig {
     pub(crate) detect_every_ns: Option<u64>,
     /// Number of waits kept for reports.
     pub(crate) waits_kept: usize,
-    /// For tests of the serializability checker, which must detect this: S and X on a record are compatible, so
+    /// For tests of the serializability checker, which must detect this: S on a record goes with U and X, so
     /// transactions read uncommitted changes.
     pub(crate) broken_s_beside_x: bool,
 }

@@ -291,10 +291,11 @@ impl LockPartition {
         goes && head.converting == 0 && head.lists[WAITING].first == NONE
     }
 
-    /// As [`LockMode::conflicts`], except in the manager that is broken for tests.
+    /// As [`LockMode::conflicts`], except in the manager that is broken for tests. There S goes with U too: a lock that
+    /// becomes X must not make a request grantable, as nobody would grant it.
     fn conflicts(&self, key: PackedName, wanted: LockMode) -> Modes {
         let ignored = match wanted {
-            LockMode::S if self.broken && key.kind() == RECORD => LockMode::X.bit(),
+            LockMode::S if self.broken && key.kind() == RECORD => LockMode::U.bit() | LockMode::X.bit(),
             LockMode::X if self.broken && key.kind() == RECORD => LockMode::S.bit(),
             _ => 0,
         };

@@ -175,6 +175,17 @@ fn the_broken_manager_grants_s_beside_x() {
 }
 
 #[test]
+fn the_broken_manager_lets_no_reader_wait_for_a_lock_that_becomes_x() {
+    play(
+        LockConfig { broken_s_beside_x: true, ..LockConfig::default() },
+        "t1 U 1.7.0        granted
+         t2 S 1.7.0        granted
+         t1 X 1.7.0        granted
+         t3 S 1.7.0        granted",
+    );
+}
+
+#[test]
 fn a_conversion_makes_no_other_request_grantable() {
     // If U were refused beside IS, t2 would have to be granted when t1 converts.
     play(
