@@ -126,8 +126,8 @@ impl Advisor {
         let mut measured: Vec<_> = CANDIDATES.into_iter().zip(self.tried).map(correct).collect();
         if (predictions[LIMITED].per_second / predictions[UNLIMITED].per_second - 1.0).abs() < ALIKE {
             // Without aborts they are one scheme: to try the other would say nothing new.
-            let either = measured[LIMITED].or(measured[UNLIMITED]);
-            (measured[LIMITED], measured[UNLIMITED]) = (measured[LIMITED].or(either), measured[UNLIMITED].or(either));
+            (measured[LIMITED], measured[UNLIMITED]) =
+                (measured[LIMITED].or(measured[UNLIMITED]), measured[UNLIMITED].or(measured[LIMITED]));
         }
         let of_untried = untried(measured.iter().copied().flatten());
         let corrections: Vec<_> = measured.into_iter().map(|it| it.unwrap_or(of_untried)).collect();

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::statistics::Statistics;
 use super::times::Times;
 use crate::protocol::configuration::SchemeKind;
+use crate::scheme::depth_limit::deepest;
 
 /// A part of a transaction's cost, in microseconds of all partitions together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -180,7 +181,7 @@ impl Load {
         let aborts = self.s.several_aborts;
         let behind = if aborts > SOME_ABORTS { 0.0 } else { self.queue(per_second) };
         let during = self.during(self.stall() + behind, per_second);
-        let depth = if scheme == SchemeKind::LimitedSpeculation { depth_limit(aborts) } else { f64::INFINITY };
+        let depth = if scheme == SchemeKind::LimitedSpeculation { deepest(aborts) } else { f64::INFINITY };
         let undone = self.stall().min(depth * self.between());
         let again = undone * (1.0 + self.t.undo_us / self.kept().max(1e-3));
         let mut terms = vec![
@@ -246,11 +247,6 @@ impl Load {
         let fragment = self.t.fragment_us * (1.0 + self.t.locking);
         self.s.rounds * (fragment + self.s.round_trip_us) + self.t.decide_us
     }
-}
-
-/// The transactions on which a run may depend, under limited speculation.
-fn depth_limit(aborts: f64) -> f64 {
-    if aborts < 1e-6 { f64::INFINITY } else { (0.5_f64.ln() / (1.0 - aborts.min(0.999)).ln()).floor().max(1.0) }
 }
 
 fn term(name: &str, us: f64) -> Term {

@@ -506,19 +506,17 @@ impl SchemeKind {
     ];
 
     /// All schemes whose partitions do not need an input log; a running cluster changes between them.
-    pub const ALL: [Self; 11] = [
-        Self::Blocking,
-        Self::Speculation,
-        Self::LimitedSpeculation,
-        Self::LocalSpeculation,
-        Self::Locking,
-        Self::ForcedLocking,
-        Self::Occ,
-        Self::TwoPhase(DeadlockRule::Graph),
-        Self::TwoPhase(DeadlockRule::Timeout),
-        Self::TwoPhase(DeadlockRule::WaitDie),
-        Self::TwoPhase(DeadlockRule::NoWait),
-    ];
+    pub const ALL: [Self; 11] = {
+        let mut all = [Self::Blocking; 11];
+        let (low_overhead, two_phase) = all.split_at_mut(Self::LOW_OVERHEAD.len());
+        low_overhead.copy_from_slice(&Self::LOW_OVERHEAD);
+        let mut at = 0;
+        while at < two_phase.len() {
+            two_phase[at] = Self::TwoPhase(DeadlockRule::ALL[at]);
+            at += 1;
+        }
+        all
+    };
 
     /// Whether transactions take locks.
     pub fn is_locking(self) -> bool {

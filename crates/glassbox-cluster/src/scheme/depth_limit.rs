@@ -25,15 +25,20 @@ impl DepthLimit {
 
     /// Whether a run may depend on this number of undecided transactions.
     pub(super) fn allows(&self, undecided: usize) -> bool {
-        undecided <= 1 || (1.0 - self.aborts).powi(undecided.try_into().unwrap_or(i32::MAX)) >= VALID
+        undecided as f64 <= deepest(self.aborts)
     }
+}
+
+/// The number of undecided transactions on which a run may depend, if this share of them aborts.
+pub(crate) fn deepest(aborts: f64) -> f64 {
+    if aborts <= 0.0 { f64::INFINITY } else { (VALID.ln() / (1.0 - aborts).ln()).floor().max(1.0) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn deepest(aborts_in_100: u32) -> usize {
+    fn deepest_after(aborts_in_100: u32) -> usize {
         let mut limit = DepthLimit::default();
         for number in 0..10_000 {
             limit.decided(number * aborts_in_100 % 100 + aborts_in_100 < 100);
@@ -43,10 +48,11 @@ mod tests {
 
     #[test]
     fn the_limit_follows_the_aborts() {
-        assert_eq!(deepest(0), 999);
-        assert!((11..=16).contains(&deepest(5)), "{}", deepest(5));
-        assert!((5..=7).contains(&deepest(10)), "{}", deepest(10));
-        assert_eq!([deepest(25), deepest(40), deepest(100)], [2, 1, 1]);
+        assert_eq!(deepest_after(0), 999);
+        assert!((11..=16).contains(&deepest_after(5)), "{}", deepest_after(5));
+        assert!((5..=7).contains(&deepest_after(10)), "{}", deepest_after(10));
+        assert_eq!([deepest_after(25), deepest_after(40), deepest_after(100)], [2, 1, 1]);
+        assert_eq!([0.0, 0.5, 1.0].map(deepest), [f64::INFINITY, 1.0, 1.0]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Concurrency control of a partition while distributed transactions are undecided: one file for each scheme.
 
 mod blocking;
-mod depth_limit;
+pub(crate) mod depth_limit;
 mod lock_table;
 mod locking;
 mod occ;

@@ -6,7 +6,7 @@ use glassbox::error::{BrokenPromise, Panicked, Promise};
 use glassbox::procedure::{Abort, AbortReason, DuplicateKey, TableFull};
 use glassbox::record::{Access, ColumnSchema, ColumnType, IndexSchema, TableSchema, Timestamp};
 use glassbox::research::shard::{
-    Call, CatalogSummary, DeclaredKeys, Failure, KeyRequest, Lookup, PartitionSet, ProcedureSummary, RemoteRead, Touch,
+    Call, CatalogSummary, DeclaredKeys, Failure, KeyRequest, Lookup, PartitionSet, ProcedureEntry, RemoteRead, Touch,
     WatchedKey,
 };
 
@@ -220,7 +220,7 @@ fn catalog() -> CatalogSummary {
         access: Access::Point,
         indexes: vec![index].into(),
     };
-    CatalogSummary { tables: vec![table], procedures: vec![ProcedureSummary { name: "pay".to_owned(), version: 300 }] }
+    CatalogSummary { tables: vec![table], procedures: vec![ProcedureEntry { name: "pay".to_owned(), version: 300 }] }
 }
 
 /// Bodies of frames that are no messages.

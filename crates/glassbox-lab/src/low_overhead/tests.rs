@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::checks::{claims, put as put_claims, unexplained};
+use super::depth;
 use super::figure4;
 use super::plan::{SimulationPlan, TpccPlan};
 use super::section::section;
@@ -48,6 +49,9 @@ fn the_shapes_hold_and_the_page_shows_them() {
     let of = |outcome| claims.iter().filter(|claim| claim.outcome() == outcome).count();
     // Quick runs vary: some claims are near the edge of their bounds.
     assert!(of(Outcome::Reproduced) > 30 && of(Outcome::NotReproduced) > 5 && of(Outcome::ByConstruction) == 11);
+    let at_60_percent = |scheme| rate(&points, depth::FIGURE, &format!("{scheme}, 60 % aborts"), 100).unwrap();
+    let (limited, unlimited) = (at_60_percent("limited speculation"), at_60_percent(SPECULATION));
+    assert!(limited > 1.05 * unlimited, "a limit saves no work: {limited} and {unlimited} transactions a second");
     put_claims(&mut points);
     let page = page("Lab", &points.0.iter().cloned().map(line).collect::<Vec<_>>()).unwrap();
     let figures = [

@@ -13,10 +13,10 @@ mod summary;
 use crate::catalog::Catalog;
 use crate::error::Error;
 pub use crate::failure::Failure;
-use crate::partitioned::ProcedureKind;
 use crate::partitioned::shard::Routing;
 use crate::procedure::Procedure;
-pub use summary::{CatalogSummary, ProcedureSummary};
+pub use crate::store::ProcedureEntry;
+pub use summary::CatalogSummary;
 
 impl Shard {
     /// Partition `index` of `count` of a database with this catalog, empty. Each table and each index may take
@@ -76,10 +76,7 @@ impl Catalog {
 
     /// Names, columns and versions of everything in it.
     pub fn summary(&self) -> CatalogSummary {
-        let procedure = |kind: &ProcedureKind| ProcedureSummary { name: kind.name.into(), version: kind.version };
-        CatalogSummary {
-            tables: self.tables.iter().map(|table| table.schema.clone()).collect(),
-            procedures: self.procedures.iter().map(procedure).collect(),
-        }
+        let (tables, procedures) = self.entries();
+        CatalogSummary { tables, procedures }
     }
 }

@@ -73,7 +73,7 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A procedure that the log may name.
+/// A procedure of a catalog, as a manifest and a summary name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcedureEntry {
     /// [`Procedure::NAME`](crate::procedure::Procedure::NAME).

@@ -292,7 +292,7 @@ impl LockPartition {
     }
 
     /// As [`LockMode::conflicts`], except in the manager that is broken for tests. There S goes with U too: a lock that
-    /// becomes X must not make a request grantable, as nobody would grant it.
+    /// becomes X must not make a request grantable, as no grant would follow.
     fn conflicts(&self, key: PackedName, wanted: LockMode) -> Modes {
         let ignored = match wanted {
             LockMode::S if self.broken && key.kind() == RECORD => LockMode::U.bit() | LockMode::X.bit(),

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::{DifferenceWords, TableSchema};
+use crate::store::ProcedureEntry;
 
 /// Names, columns and versions of a [`Catalog`](crate::Catalog), in its order: calls and rows name tables and
 /// procedures by their positions.
@@ -11,16 +12,7 @@ pub struct CatalogSummary {
     /// Tables.
     pub tables: Vec<TableSchema>,
     /// Procedures.
-    pub procedures: Vec<ProcedureSummary>,
-}
-
-/// A procedure of a [`CatalogSummary`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcedureSummary {
-    /// [`Procedure::NAME`](crate::procedure::Procedure::NAME).
-    pub name: String,
-    /// [`Procedure::VERSION`](crate::procedure::Procedure::VERSION).
-    pub version: u32,
+    pub procedures: Vec<ProcedureEntry>,
 }
 
 /// Named differences; further ones are counted.
@@ -87,7 +79,7 @@ impl CatalogSummary {
         let names = |summary: &Self| summary.procedures.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
         let (here, there) = (names(self), names(other));
         let mut all = missing("procedure", &here, &there);
-        for ProcedureSummary { name, version } in &self.procedures {
+        for ProcedureEntry { name, version } in &self.procedures {
             let theirs = other.procedures.iter().find(|theirs| theirs.name == *name);
             if let Some(theirs) = theirs.filter(|theirs| theirs.version != *version) {
                 all.push(format!("procedure `{name}` has version {} there and {version} here", theirs.version));
@@ -168,7 +160,7 @@ mod tests {
     }
 
     fn summary() -> CatalogSummary {
-        let procedure = |name: &str| ProcedureSummary { name: name.to_owned(), version: 1 };
+        let procedure = |name: &str| ProcedureEntry { name: name.to_owned(), version: 1 };
         let procedures = vec![procedure("pay"), procedure("order")];
         CatalogSummary { procedures, ..Catalog::new().table::<Stock>().table::<Item>().summary() }
     }
