@@ -8,7 +8,7 @@ use glassbox::record::{Access, TableSchema};
 use glassbox::research::inspect::{
     Inspector, LogSummary, Manifest, Summary, TableSummary, VolumeSummary, describe_type,
 };
-use glassbox::stats::TableUsage;
+use glassbox::stats::{PreparedTransaction, TableUsage};
 
 use crate::exit::Verdict;
 use glassbox_lab::format;
@@ -123,6 +123,14 @@ fn volume(out: &mut impl Write, manifest: &Manifest, summary: &Summary, volume: 
         format::count(volume.redone),
         format::count(volume.rolled_back),
     )?;
+    for PreparedTransaction { name, transaction, changes, locks } in &volume.prepared {
+        let (changes, locks) = (format::count(*changes), format::count(*locks));
+        writeln!(
+            out,
+            "prepared    `{name}`, transaction {transaction}: {changes} changes, {locks} locks; it waits for \
+             commit_prepared or roll_back_prepared"
+        )?;
+    }
     writeln!(
         out,
         "pages       {} in the file ({}): {} used, {} free",

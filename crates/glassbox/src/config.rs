@@ -125,6 +125,9 @@ pub struct ClassicConfig {
     pub count_executions: bool,
     /// Maximum concurrent transactions, 1 to 1,024; further ones wait for a session. Default: 64.
     pub sessions: usize,
+    /// Maximum prepared transactions, at most 1,024; see [`Database::prepare`](crate::Database::prepare). Default: 64.
+    #[serde(default = "prepared_transactions")]
+    pub prepared_transactions: usize,
     /// Lock timeout in milliseconds, after which the transaction is rolled back and restarted; 0: it never waits;
     /// `None`, the default: it waits until the lock is granted or a deadlock is detected.
     pub lock_timeout_ms: Option<u64>,
@@ -138,6 +141,10 @@ pub struct ClassicConfig {
     /// [`ConfigHooks::with_page_trace`](crate::research::ConfigHooks::with_page_trace).
     #[serde(skip)]
     pub(crate) trace_pages: bool,
+}
+
+fn prepared_transactions() -> usize {
+    64
 }
 
 impl Default for ClassicConfig {
@@ -154,6 +161,7 @@ impl Default for ClassicConfig {
             fetch: FetchMethod::default(),
             count_executions: false,
             sessions: 64,
+            prepared_transactions: prepared_transactions(),
             lock_timeout_ms: None,
             detect_deadlocks_every_ms: None,
             broken_locks: false,
@@ -175,6 +183,7 @@ builder! {
     with_fetch fetch: FetchMethod,
     with_count_executions count_executions: bool,
     with_sessions sessions: usize,
+    with_prepared_transactions prepared_transactions: usize,
     with_lock_timeout_ms lock_timeout_ms: Option<u64>,
     with_detect_deadlocks_every_ms detect_deadlocks_every_ms: Option<u64>,
 }

@@ -99,6 +99,25 @@ pub enum Error {
         /// The maximum.
         limit: usize,
     },
+    /// Another prepared transaction has this name, or one that runs.
+    #[error("a transaction with the name `{name}` is prepared already: end that one first, or take another name")]
+    AlreadyPrepared {
+        /// The name.
+        name: String,
+    },
+    /// No prepared transaction has this name.
+    #[error("no transaction with the name `{name}` is prepared: it has ended, or was never prepared")]
+    NotPrepared {
+        /// The name.
+        name: String,
+    },
+    /// As many transactions are prepared as
+    /// [`ClassicConfig::prepared_transactions`](crate::config::ClassicConfig::prepared_transactions) allows.
+    #[error("{limit} transactions are prepared already; end some of them, or raise `classic.prepared_transactions`")]
+    TooManyPrepared {
+        /// The maximum.
+        limit: usize,
+    },
     /// The catalog does not contain this procedure.
     #[error("procedure `{name}` is not in this database's catalog: add `.procedure::<...>()` where it is opened")]
     UnknownProcedure {

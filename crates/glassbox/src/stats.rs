@@ -8,6 +8,7 @@ use crate::config::Execution;
 pub use crate::database::execution::{PredictedTimes, ProcedureExecution};
 pub use crate::database::explain::{LockHolder, LockWait, LockWaitEnd, ReadInTheWay};
 use crate::database::inner::Inner;
+pub use crate::database::prepared::PreparedTransaction;
 pub use crate::database::sessions::{SessionActivity, SessionState};
 pub use crate::executed::{PartitionStats, TableUsage};
 
@@ -166,6 +167,12 @@ pub struct Recovery {
     pub redone: u64,
     /// In the classic engine: loser transactions that undo rolled back.
     pub rolled_back: u64,
+    /// In the classic engine: prepared transactions, which wait for [`Database::commit_prepared`] or
+    /// [`Database::roll_back_prepared`].
+    ///
+    /// [`Database::commit_prepared`]: crate::Database::commit_prepared
+    /// [`Database::roll_back_prepared`]: crate::Database::roll_back_prepared
+    pub prepared: u64,
 }
 
 impl Stats {

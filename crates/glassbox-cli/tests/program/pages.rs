@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use glassbox::config::ClassicConfig;
 use glassbox::record::Text;
-use glassbox::{Catalog, Config, Database, Transaction};
+use glassbox::{Catalog, Config, Database, Procedure, Stop, Transaction};
+use serde::{Deserialize, Serialize};
 
 use crate::common::{run, run_well, text};
 use crate::things::{Note, Thing, name, note, snapshot, thing};
@@ -12,7 +13,7 @@ use crate::things::{Note, Thing, name, note, snapshot, thing};
 fn open(path: &Path) -> Database {
     let classic = ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(1 << 20).with_sessions(4);
     let config = Config::classic(classic).with_segment_bytes(64 << 10).with_log_buffer_bytes(64 << 10);
-    Database::open(path, config, Catalog::new().table::<Thing>().table::<Note>()).unwrap()
+    Database::open(path, config, Catalog::new().table::<Thing>().table::<Note>().procedure::<Remove>()).unwrap()
 }
 
 /// A thing whose price follows from its number.
@@ -74,6 +75,47 @@ table thing: 200 rows, 7.00 kB (35 bytes each)
     let out = run_well(&["info", text(&crashed)]).out;
     let redone = out.lines().find(|line| line.starts_with("recovery")).unwrap();
     assert!(!redone.contains(" 0 changes") && redone.contains(" 0 transactions to roll back"), "{out}");
+}
+
+/// Deletes a thing.
+#[derive(Serialize, Deserialize)]
+struct Remove {
+    id: u32,
+}
+
+impl Procedure for Remove {
+    const NAME: &'static str = "remove";
+    type Output = bool;
+
+    fn run<T: Transaction>(&self, tx: &mut T) -> Result<bool, Stop> {
+        tx.delete::<Thing>(&(-(self.id as i16), self.id))
+    }
+}
+
+#[test]
+fn info_lists_prepared_transactions_and_counts_rows_without_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let (closed, crashed) = (dir.path().join("closed"), dir.path().join("crashed"));
+    let db = open(&closed);
+    fill(&db);
+    assert!(db.prepare("payment 17", &Remove { id: 5 }).unwrap());
+    copy(&closed, &crashed);
+    db.close().unwrap();
+    for path in [&closed, &crashed] {
+        let out = run_well(&["info", text(path)]).out;
+        let prepared: Vec<_> = out.lines().filter(|line| line.starts_with("prepared")).collect();
+        assert!(prepared.len() == 1 && prepared[0].starts_with("prepared    `payment 17`, transaction "), "{out}");
+        assert!(prepared[0].ends_with(" locks; it waits for commit_prepared or roll_back_prepared"), "{out}");
+        assert!(out.contains(" 0 transactions to roll back") && out.contains("\ntable thing: 200 rows"), "{out}");
+        let rows = run_well(&["dump", text(path), "thing", "--format", "csv"]).out;
+        assert!(rows.contains("\n5,-5,"), "it is not deleted yet: {rows}");
+        run_well(&["verify", text(path)]);
+    }
+    let db = open(&closed);
+    db.commit_prepared("payment 17").unwrap();
+    db.close().unwrap();
+    let out = run_well(&["info", text(&closed)]).out;
+    assert!(out.contains("\ntable thing: 199 rows") && !out.contains("payment 17"), "{out}");
 }
 
 #[test]

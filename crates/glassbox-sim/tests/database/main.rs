@@ -6,3 +6,4 @@ mod damage;
 mod histories;
 mod model;
 mod trouble;
+mod two_phase;

@@ -22,6 +22,9 @@ pub(crate) fn check_config(config: &Config) -> Result<(), Error> {
     if !(1..=1024).contains(&classic.sessions) {
         return refused("classic.sessions", classic.sessions, "it must be 1 to 1024");
     }
+    if classic.prepared_transactions > 1024 {
+        return refused("classic.prepared_transactions", classic.prepared_transactions, "it must be at most 1024");
+    }
     if !is_page_size(classic.page_bytes) {
         return refused("classic.page_bytes", classic.page_bytes, "it must be 4096, 8192, 16384 or 32768");
     }
@@ -88,8 +91,8 @@ pub(crate) fn log_config(config: &Config) -> LogConfig {
         force: config.durability == Durability::Sync,
         appenders: match config.architecture {
             Architecture::Partitioned => config.partitions,
-            // And one for checkpoints.
-            Architecture::Classic => config.classic.sessions + 1,
+            // And one for checkpoints, and two for prepared transactions.
+            Architecture::Classic => config.classic.sessions + 3,
         },
         threads: config.log_threads,
         undo_room: config.architecture == Architecture::Classic,

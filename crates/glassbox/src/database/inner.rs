@@ -53,6 +53,15 @@ impl Inner {
         }
     }
 
+    /// Waits until the log is durable up to `lsn`, whatever the configured durability.
+    pub(crate) fn force(&self, lsn: Lsn) -> Result<(), Error> {
+        self.wait(lsn)?;
+        match self.engine.log() {
+            Some(log) if log.durable() < lsn => log.force().map_err(|error| self.stopped_by(error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Stops the engine because the log has failed. The record waited for may be on disk or not.
     #[cold]
     fn stopped_by(&self, error: LogError) -> Error {

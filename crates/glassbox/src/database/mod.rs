@@ -11,6 +11,7 @@ pub(crate) mod explain;
 pub(crate) mod inner;
 pub(crate) mod open;
 pub(crate) mod open_classic;
+pub(crate) mod prepared;
 pub(crate) mod sessions;
 #[cfg(test)]
 mod tests;

@@ -18,6 +18,7 @@ use crate::database::open::seconds_since;
 use crate::error::Error;
 use crate::io::Clock;
 use crate::partitioned::ProcedureKind;
+use crate::record::TableSchema;
 use crate::stats::Recovery;
 use crate::store::{Manifest, Store, merge_catalog};
 
@@ -44,8 +45,9 @@ pub(crate) fn open_classic(
         let (volume, found) = OpenedVolume::recover(&store.files, &config.classic, &entry, &old.expected_log())?;
         (volume, Some(found))
     };
-    (recovery.log_records, recovery.redone, recovery.rolled_back) =
-        (volume.log_records, volume.redone, volume.losers());
+    (recovery.log_records, recovery.redone) = (volume.log_records, volume.redone);
+    (recovery.rolled_back, recovery.prepared) = (volume.losers(), volume.in_doubt().count() as u64);
+    check_tables_of_prepared(&volume, &stored, &catalog)?;
     let log = store.open_log(log_config(&config), found)?;
     recovery.log_bytes = if is_empty { 0 } else { log.appended().0 - old.log_start };
     let procedures = procedures(&config.classic, &catalog)?;
@@ -59,6 +61,7 @@ pub(crate) fn open_classic(
         let known = stored.tables.iter().find(|stored| stored.name == table.schema.name);
         engine.add_table(table.id, &table.schema, known)?;
     }
+    engine.lock_prepared()?;
     if is_empty {
         manifest.log_start = engine.checkpoint(&mut entry)?.0;
         manifest.volume = Some(entry);
@@ -86,6 +89,20 @@ fn procedures(config: &ClassicConfig, catalog: &Catalog) -> Result<Vec<Procedure
     let (id, name) = (TypeId::of::<Closures>(), Closures::NAME);
     let closures = ProcedureStages::new(id, name, config.execution, config.count_executions);
     Ok(catalog.procedures.iter().map(stages).chain([closures]).collect())
+}
+
+/// Refuses other indexes while transactions are prepared: a rollback finds the entries of an index only where they were
+/// made.
+fn check_tables_of_prepared(volume: &OpenedVolume, stored: &Manifest, catalog: &Catalog) -> Result<(), Error> {
+    let Some(name) = volume.in_doubt().next() else { return Ok(()) };
+    let differs = |table: &&TableSchema| catalog.tables.iter().all(|known| known.schema != **table);
+    let Some(table) = stored.tables.iter().find(differs) else { return Ok(()) };
+    Err(Error::Config(format!(
+        "table `{}` has other indexes in the catalog, but transaction `{}` is prepared; open the database with the \
+         former catalog, and commit or roll back what is prepared first",
+        table.name,
+        String::from_utf8_lossy(name)
+    )))
 }
 
 /// Refuses settings of tables that there are none of.

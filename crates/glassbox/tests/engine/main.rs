@@ -4,4 +4,5 @@ mod dense;
 mod each;
 mod handed_over;
 mod inspect_pages;
+mod prepared;
 mod waits;

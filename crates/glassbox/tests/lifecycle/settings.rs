@@ -24,7 +24,7 @@ const fn on_both(setting: &'static str, taken: &'static [u64], refused: &'static
     Case { setting, partitioned: (taken, refused), classic: (taken, refused) }
 }
 
-const CASES: [Case; 13] = [
+const CASES: [Case; 14] = [
     Case { setting: "partitions", partitioned: (&[1, 2, 64], &[0, 65, MAX]), classic: (&[1], &[0, 63, 65, MAX]) },
     on_both("in_flight", &[1, MAX], &[0]),
     on_both("segment_bytes", &[2 << 20], &[0, 1, 4095, 4097, 1 << 32, MAX]),
@@ -46,6 +46,7 @@ const CASES: [Case; 13] = [
     on_both("classic.escalate_at", &[0, 1, MAX], &[]),
     on_both("classic.escalate_page_at", &[0, 1, MAX], &[]),
     on_both("classic.sessions", &[1, 1024], &[0, 1025, MAX]),
+    on_both("classic.prepared_transactions", &[0, 1, 1024], &[1025, MAX]),
     on_both("classic.lock_timeout_ms", &[0, 1, MAX], &[]),
     on_both("classic.detect_deadlocks_every_ms", &[0, 1, MAX], &[]),
 ];

@@ -8,6 +8,7 @@
 pub(crate) mod log_ahead;
 pub(crate) mod open;
 pub(crate) mod owners;
+pub(crate) mod prepared;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod stores;
@@ -36,6 +37,7 @@ use super::wal::table::TransactionTable;
 use super::wal::transaction::TransactionLog;
 use crate::classic::engine::open::{OpenedVolume, PAGES_PER_SESSION};
 use crate::classic::engine::owners::StoreUsage;
+use crate::classic::engine::prepared::PreparedTransactions;
 use crate::classic::engine::sessions::Sessions;
 use crate::classic::lock::WaitUnderWay;
 use crate::classic::page::any_pages::AnyPages;
@@ -75,6 +77,7 @@ pub(crate) struct Engine<S: Stack = Standard> {
     /// Behind the last commit record.
     pub(super) last_commit: AtomicU64,
     pub(super) loading: Loading,
+    pub(super) prepared: PreparedTransactions<<S::Logs as Logs>::Device>,
     /// While losers are rolled back: all trees, by what the directory says of them.
     pub(super) recovered: Vec<Definition<S::Keys>>,
     /// Ends with the engine.
@@ -152,7 +155,7 @@ impl<S: Stack> Engine<S> {
 
     /// Counts of transactions.
     pub(crate) fn counters(&self) -> Counters {
-        Counters::sum(self.counters.iter().map(|counters| &**counters))
+        Counters::sum(self.counters.iter().map(|counters| &**counters).chain([self.prepared.counters()]))
     }
 }
 
@@ -191,7 +194,7 @@ pub(super) struct Wishes<'a> {
     pub(super) clock: Arc<dyn Clock>,
     /// The procedures of the catalog, and what stands for closures.
     pub(super) procedures: Vec<ProcedureStages>,
-    /// Transactions beside those of the sessions.
+    /// Transactions that recovery may find prepared.
     pub(super) in_doubt: usize,
     /// From which the random numbers of transactions come.
     pub(super) seed: u64,
@@ -228,7 +231,8 @@ impl<S: Stack> Engine<S> {
     pub(super) fn assemble(pages: S::Pages, logs: S::Logs, wishes: Wishes<'_>) -> Result<Self, Error> {
         let Wishes { config, clock, procedures, in_doubt, seed } = wishes;
         let sessions = S::Sessions::count(config.sessions);
-        let transactions = TransactionTable::new(sessions + in_doubt);
+        // One more for the journal that ends prepared transactions.
+        let transactions = TransactionTable::new(sessions + in_doubt + config.prepared_transactions + 1);
         let locks = S::Locks::make(lock_config(config), &clock);
         let uncounted = || procedures.iter().map(|_| StageCounts::default()).collect::<Arc<[_]>>();
         let stage_counts: Vec<_> = (0..sessions).map(|_| uncounted()).collect();
@@ -266,6 +270,7 @@ impl<S: Stack> Engine<S> {
             fetch: FetchMethod::default(),
             last_commit: AtomicU64::new(0),
             loading: Default::default(),
+            prepared: PreparedTransactions::new(config.prepared_transactions),
             recovered: Vec::new(),
             writer: Default::default(),
         })
@@ -448,7 +453,8 @@ impl Loading {
 
 impl Engine<Standard> {
     /// An engine on a volume and its log, which is open for appending from now on. The transactions that had not ended
-    /// when the log ended are rolled back. Its tables are added by [`Engine::add_table`].
+    /// when the log ended are rolled back, except prepared ones. Its tables are added by [`Engine::add_table`]; then
+    /// [`Engine::lock_prepared`] is due.
     ///
     /// # Errors
     /// When pages are damaged or cannot be had, or the log fails; it can be begun again then.
@@ -498,12 +504,8 @@ impl Engine<Standard> {
     fn roll_back_losers(&self, losers: Losers) -> Result<(), Error> {
         let mut session = self.sessions.take()?;
         let in_doubt = losers.undo(&mut session.journal, &self.pages, &mut TreeUndo(self))?;
-        // Transactions of this engine have no coordinator yet, so none will ever be decided: presumed abort.
-        for transaction in in_doubt {
-            session.journal.resume(transaction.suspended);
-            self.abort(&mut session)?;
-        }
-        Ok(())
+        drop(session);
+        self.add_in_doubt(in_doubt)
     }
 }
 

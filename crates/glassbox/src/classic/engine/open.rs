@@ -88,7 +88,12 @@ impl OpenedVolume {
 
     /// Transactions that had not ended when the log ended, and are to be rolled back.
     pub(crate) fn losers(&self) -> u64 {
-        self.losers.as_ref().map_or(0, Losers::len) as u64
+        self.losers.as_ref().map_or(0, Losers::len) as u64 - self.in_doubt().count() as u64
+    }
+
+    /// The names of prepared transactions, which stay.
+    pub(crate) fn in_doubt(&self) -> impl Iterator<Item = &[u8]> {
+        self.losers.iter().flat_map(Losers::in_doubt)
     }
 }
 

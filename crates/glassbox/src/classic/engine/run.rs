@@ -10,20 +10,23 @@
 //! grows with each attempt. A procedure is deterministic code without outside effects, so a restart is not visible.
 
 use std::any::{Any, TypeId};
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::answer::{Answer, run_in};
+use crate::classic::engine::prepared::{DecisionJournal, PreparedEntry};
 use crate::classic::engine::sessions::Sessions;
 use crate::classic::engine::{Engine, TreeUndo};
 use crate::classic::ids::TxnId;
 use crate::classic::lock::Locks;
 use crate::classic::page::miss;
-use crate::classic::stack::{Session, Stack, StackLocks};
+use crate::classic::recovery::InDoubt;
+use crate::classic::stack::{Session, Stack, StackLocks, Standard};
 use crate::classic::transaction::{DeclaredFetch, DeclaredPart, FetchStage, RunFailure, StackTransaction};
 use crate::classic::two_stage::{Closures, EndedStage, ProcedureStages, Stage, StageSums, Stages, ThreadWaits};
-use crate::classic::wal::forms::{Device, Logs};
+use crate::classic::wal::forms::{Device, Logs, WalDevice};
 use crate::classic::wal::transaction::{Savepoint, Undoable};
 use crate::config::FetchMethod;
 use crate::error::Error;
@@ -39,7 +42,7 @@ const FIRST_PAUSE_US: u64 = 20;
 const MAX_PAUSE_US: u64 = 5_000;
 
 /// How a run ended.
-enum Attempt {
+pub(super) enum Attempt {
     /// In a fetch stage: nothing has happened.
     Fetched,
     Done(Executed),
@@ -70,10 +73,11 @@ struct ExecutionState {
     converted: Option<ThreadWaits>,
 }
 
-/// What a transaction runs, and what it declares.
-struct ProcedureBody<R, D> {
-    run: R,
-    declare: D,
+/// What a transaction runs, what it declares, and how it ends when it has run.
+pub(super) struct ProcedureBody<R, D, E> {
+    pub(super) run: R,
+    pub(super) declare: D,
+    pub(super) end: E,
 }
 
 /// The declaration of what declares nothing.
@@ -86,18 +90,23 @@ impl<S: Stack> Engine<S> {
     /// when this returns, and durable at the position that it gives.
     #[inline]
     pub(crate) fn execute<P: Procedure>(&self, procedure: &P, answer: &mut Answer<P::Output>) -> Result<Lsn, Error> {
-        let Some(at) = self.procedures.iter().position(|known| known.id == TypeId::of::<P>()) else {
-            return Err(Error::UnknownProcedure { name: P::NAME });
-        };
+        let at = self.position_of::<P>()?;
         let body = ProcedureBody {
             run: |transaction: &mut StackTransaction<'_, S>| run_in(answer, procedure, transaction),
             declare: |set: &mut DeclaredFetch<'_, '_, S>| procedure.declare(set),
+            end: |session: &mut Session<S>| self.commit(session),
         };
         let executed = self.execute_promising(Some(at), P::NAME, P::ABORTS, body)?;
         if let Err(reason) = executed.outcome {
             *answer = Answer::Failed(reason.into());
         }
         Ok(executed.lsn)
+    }
+
+    #[inline(always)]
+    pub(super) fn position_of<P: Procedure>(&self) -> Result<usize, Error> {
+        let position = self.procedures.iter().position(|known| known.id == TypeId::of::<P>());
+        position.ok_or(Error::UnknownProcedure { name: P::NAME })
     }
 
     /// The part of a procedure's run that must be undoable. A log needs all of it, and so does a transaction that may
@@ -119,11 +128,12 @@ impl<S: Stack> Engine<S> {
     ) -> Result<Executed, Error> {
         let closures = TypeId::of::<Closures>();
         let at = self.procedures.iter().position(|known| known.id == closures);
-        self.execute_promising(at, Closures::NAME, Aborts::Anytime, ProcedureBody { run, declare: nothing })
+        let body = ProcedureBody { run, declare: nothing, end: |session: &mut Session<S>| self.commit(session) };
+        self.execute_promising(at, Closures::NAME, Aborts::Anytime, body)
     }
 
     #[inline]
-    fn execute_promising(
+    pub(super) fn execute_promising(
         &self,
         at: Option<usize>,
         name: &'static str,
@@ -131,6 +141,7 @@ impl<S: Stack> Engine<S> {
         mut body: ProcedureBody<
             impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
             impl Fn(&mut DeclaredFetch<'_, '_, S>) -> Declared,
+            impl Fn(&mut Session<S>) -> Attempt,
         >,
     ) -> Result<Executed, Error> {
         let staged = at.filter(|at| S::TWO_STAGE && self.procedures[*at].is_staged());
@@ -213,7 +224,7 @@ impl<S: Stack> Engine<S> {
         }
     }
 
-    /// Runs once, and commits or rolls back; unless it was or became a fetch stage.
+    /// Runs once, and ends as the body says or rolls back; unless it was or became a fetch stage.
     #[inline]
     fn attempt(
         &self,
@@ -223,10 +234,10 @@ impl<S: Stack> Engine<S> {
         body: &mut ProcedureBody<
             impl FnMut(&mut StackTransaction<'_, S>) -> Result<(), Stop>,
             impl Fn(&mut DeclaredFetch<'_, '_, S>) -> Declared,
+            impl Fn(&mut Session<S>) -> Attempt,
         >,
     ) -> Attempt {
-        let ExecutionState { now, random, repeated, stage, trusts_declaration, .. } = *execution;
-        let (accesses, fetches_left) = (0, execution.fetches);
+        let ExecutionState { now, random, repeated, stage, trusts_declaration, fetches: fetches_left, .. } = *execution;
         let mut transaction = StackTransaction {
             engine: self,
             session,
@@ -235,7 +246,7 @@ impl<S: Stack> Engine<S> {
             repeated,
             ended: None,
             stage,
-            accesses,
+            accesses: 0,
             fetches_left,
             converted: None,
         };
@@ -260,7 +271,7 @@ impl<S: Stack> Engine<S> {
         }
         let was_ended = ended.is_some();
         let attempt = match (result, ended) {
-            (Ok(Ok(())), None) => return self.commit(session),
+            (Ok(Ok(())), None) => return (body.end)(session),
             (Err(panic), _) => Attempt::Panicked(panic),
             (Ok(_), Some(RunFailure::Again)) => Attempt::Again,
             (Ok(_), Some(RunFailure::Failed(error))) => Attempt::Failed(error),
@@ -305,7 +316,7 @@ impl<S: Stack> Engine<S> {
         let committed = session.journal.commit();
         if let Ok(lsn) = committed {
             // Before the locks are released: a later reader of these changes must wait for it.
-            self.last_commit.fetch_max(lsn.0, Ordering::AcqRel);
+            self.note_commit(lsn);
         }
         self.release_all(session);
         match committed {
@@ -322,9 +333,14 @@ impl<S: Stack> Engine<S> {
         }
     }
 
+    #[inline(always)]
+    pub(super) fn note_commit(&self, lsn: Lsn) {
+        self.last_commit.fetch_max(lsn.0, Ordering::AcqRel);
+    }
+
     /// If the transaction, which is about to end, has read the disk: tells the locks its number, for those who wait.
     #[inline(always)]
-    fn name_reader(&self, session: &mut Session<S>) {
+    pub(super) fn name_reader(&self, session: &mut Session<S>) {
         if S::TWO_STAGE && miss::has_read() {
             self.locks.set_txn(&mut session.owner, session.journal.transaction());
         }
@@ -393,8 +409,125 @@ impl<S: Stack> Engine<S> {
                 _ => Ok(()),
             }
         };
-        self.execute_promising(None, P::NAME, Aborts::Anytime, ProcedureBody { run, declare: nothing })?;
+        let body = ProcedureBody { run, declare: nothing, end: |session: &mut Session<S>| self.commit(session) };
+        self.execute_promising(None, P::NAME, Aborts::Anytime, body)?;
         Ok(set)
+    }
+}
+
+impl Engine<Standard> {
+    /// Runs a procedure and prepares its transaction, unless it aborts; the output or the abort becomes the `answer`.
+    /// It is prepared for certain once the log is durable up to the position that is returned.
+    pub(crate) fn prepare<P: Procedure>(
+        &self,
+        name: &str,
+        procedure: &P,
+        answer: &mut Answer<P::Output>,
+    ) -> Result<Lsn, Error> {
+        let at = self.position_of::<P>()?;
+        let _claim = self.prepared.claim(name)?;
+        self.with_decision_journal(|_| Ok(()))?;
+        let body = ProcedureBody {
+            run: |transaction: &mut StackTransaction<'_, Standard>| run_in(answer, procedure, transaction),
+            declare: |set: &mut DeclaredFetch<'_, '_, Standard>| procedure.declare(set),
+            end: |session: &mut Session<Standard>| self.suspend(session, name),
+        };
+        let executed = self.execute_promising(Some(at), P::NAME, P::ABORTS, body)?;
+        if let Err(reason) = executed.outcome {
+            *answer = Answer::Failed(reason.into());
+        }
+        Ok(executed.lsn)
+    }
+
+    /// The end of a run that prepares its transaction.
+    fn suspend(&self, session: &mut Session<Standard>, name: &str) -> Attempt {
+        self.name_reader(session);
+        let mut locks = Vec::new();
+        session.owner.encode_locks(&mut locks);
+        match session.journal.prepare(name.as_bytes(), &locks) {
+            Ok(lsn) => match self.put_aside(session, name) {
+                Ok(()) => Attempt::Done(Executed { outcome: Ok(()), lsn }),
+                Err(error) => {
+                    // It is prepared, but was lost here: the next opening finds it.
+                    self.health.stop(error.to_string());
+                    Attempt::Failed(error)
+                }
+            },
+            // Nothing is promised.
+            Err(error) => Attempt::Failed(self.abort(session).err().unwrap_or(error)),
+        }
+    }
+
+    /// Takes a prepared transaction out of its session.
+    fn put_aside(&self, session: &mut Session<Standard>, name: &str) -> Result<(), Error> {
+        let (transaction, undo_bytes) = (session.journal.transaction(), session.journal.undo_bytes());
+        self.with_decision_journal(|decisions| {
+            decisions.keep_room(undo_bytes);
+            Ok(())
+        })?;
+        let suspended = session.journal.suspend()?;
+        let mut owner = mem::replace(&mut session.owner, self.locks.owner());
+        owner.set_txn(transaction);
+        miss::end_run(|reads| self.locks.attribute(&owner, reads));
+        self.prepared.add(name, transaction, suspended, owner);
+        Ok(())
+    }
+
+    fn with_decision_journal<O>(
+        &self,
+        work: impl FnOnce(&mut DecisionJournal<WalDevice>) -> Result<O, Error>,
+    ) -> Result<O, Error> {
+        self.prepared.with_journal(&self.logs, &self.transactions, |decisions| {
+            self.check()?;
+            work(decisions)
+        })
+    }
+
+    /// Commits a prepared transaction, or rolls it back; durably once the log is up to the position that is returned.
+    pub(crate) fn end_prepared(&self, name: &str, commit: bool) -> Result<Lsn, Error> {
+        self.with_decision_journal(|decisions| {
+            let mut undecided = self.prepared.take(name)?;
+            let undo_bytes = undecided.suspended.undo_bytes();
+            decisions.journal.resume(undecided.suspended);
+            let ended = if commit {
+                decisions.journal.commit()
+            } else {
+                let _reading = miss::reading_of_any();
+                decisions.journal.abort(&self.pages, &mut TreeUndo(self)).map(|()| self.log().appended())
+            };
+            let lsn = ended.inspect_err(|error| self.health.stop(error.to_string()))?;
+            // Before the locks are released: a later reader of these changes must wait for it.
+            self.note_commit(lsn);
+            self.locks.release_all(&mut undecided.owner);
+            decisions.free_room(undo_bytes);
+            self.prepared.end(name, commit);
+            Ok(lsn)
+        })
+    }
+
+    /// Adds what recovery found in doubt.
+    pub(super) fn add_in_doubt(&self, in_doubt: Vec<InDoubt>) -> Result<(), Error> {
+        for transaction in in_doubt {
+            self.with_decision_journal(|decisions| {
+                decisions.keep_room(transaction.suspended.undo_bytes());
+                Ok(())
+            })?;
+            self.prepared.add_in_doubt(transaction, self.locks.owner())?;
+        }
+        Ok(())
+    }
+
+    /// Takes the locks of what was in doubt, once all tables are there and before any transaction runs.
+    ///
+    /// # Errors
+    /// When these locks contradict each other.
+    pub(crate) fn lock_prepared(&self) -> Result<(), Error> {
+        self.prepared.lock_again(&self.locks)
+    }
+
+    /// The prepared transactions, in the order of their names.
+    pub(crate) fn prepared(&self) -> Vec<PreparedEntry> {
+        self.prepared.list()
     }
 }
 

@@ -246,6 +246,10 @@ impl<S: Stack> Engine<S> {
     /// # Errors
     /// When it has some, or a page cannot be read.
     pub(crate) fn check_empty(&self) -> Result<(), Error> {
+        if let Some(prepared) = self.prepared.list().first() {
+            let name = &prepared.name;
+            return Err(Error::Config(format!("transaction `{name}` is prepared: commit it or roll it back first")));
+        }
         for table in self.tables.iter().flatten() {
             let empty = self.tree(&table.primary).len()? == 0;
             if !empty {
@@ -532,6 +536,7 @@ impl Engine<Standard> {
     /// # Errors
     /// As for [`await_transactions`].
     pub(crate) fn await_transactions(&self, until: Until) -> Result<(), Error> {
+        self.prepared.await_decision();
         let place = |(at, counters)| (counters, move || self.sessions.is_free(at));
         await_transactions("session", self.counters.iter().map(|counters| &**counters).enumerate().map(place), until)
     }

@@ -255,7 +255,7 @@ impl LockManager {
     pub(super) fn note(&self, owner: &mut Owner, key: PackedName, hash: u64, request: u32, mode: LockMode) {
         let mut held = HeldLock::new(key, hash, request, mode);
         if matches!(key.kind(), STORE | PAGE) {
-            self.note_limits(&mut held);
+            self.note_limits(&mut held, owner.escalates);
         }
         if key.kind() == STORE {
             owner.held.know_store(key.store(), owner.count());
@@ -264,14 +264,14 @@ impl LockManager {
     }
 
     #[inline]
-    fn note_limits(&self, held: &mut HeldLock) {
+    fn note_limits(&self, held: &mut HeldLock, escalates: bool) {
         let limit = if held.key.kind() == STORE {
             held.granularity = self.granularity(held.key.store());
             self.config.escalate_store_at
         } else {
             self.config.escalate_page_at
         };
-        if limit > 0 {
+        if limit > 0 && escalates {
             held.escalate_at = limit;
         }
     }

@@ -58,7 +58,7 @@ pub(crate) trait Locks {
 
     /// Releases one lock before the end: that of a read that need not be repeatable. Has no effect if it is not held in
     /// IS, S or U, or if locks below it are held.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a prepared transaction need not keep read locks"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "procedures read repeatably"))]
     fn release(&self, owner: &mut Self::Owner, name: LockName);
 
     /// Releases all locks at the end of the transaction.
@@ -67,11 +67,6 @@ pub(crate) trait Locks {
     /// Whether the owner holds a lock that allows what `mode` on `name` does.
     #[cfg(test)]
     fn holds(&self, owner: &Self::Owner, name: LockName, mode: LockMode) -> bool;
-
-    /// Appends the names held in X, for the record of a prepared transaction; see
-    /// [`decode_exclusive`](super::name::decode_exclusive).
-    #[allow(dead_code, reason = "no transaction is prepared yet")]
-    fn encode_exclusive(&self, owner: &Self::Owner, out: &mut Vec<u8>);
 
     /// The number of the owner, for reports.
     fn number(&self, owner: &Self::Owner) -> u32 {
@@ -114,9 +109,6 @@ impl Locks for NoLocks {
     fn holds(&self, (): &(), _: LockName, _: LockMode) -> bool {
         true
     }
-
-    #[inline(always)]
-    fn encode_exclusive(&self, (): &(), _: &mut Vec<u8>) {}
 
     #[inline(always)]
     fn set_txn(&self, (): &mut (), _: TxnId) {}

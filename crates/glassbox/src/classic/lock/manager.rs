@@ -194,6 +194,15 @@ impl LockManager {
     }
 }
 
+impl LockManager {
+    /// Locks what a prepared transaction held, for a new owner, without waiting; `false` if another owner is in the
+    /// way. Nothing escalates: locks of further prepared transactions follow.
+    pub(crate) fn lock_again(&self, owner: &mut Owner, locks: &[(LockName, LockMode)]) -> bool {
+        owner.escalates = false;
+        locks.iter().all(|(name, mode)| self.lock(owner, *name, *mode, false, Duration::Commit) == Outcome::Granted)
+    }
+}
+
 impl Locks for LockManager {
     type Owner = Owner;
 
@@ -249,10 +258,6 @@ impl Locks for LockManager {
         let covered = |key: PackedName| owner.held.mode(key).is_some_and(|held| held.covers_below(mode));
         let held = |key: PackedName| owner.held.mode(key).is_some_and(|held| held.covers(mode));
         held(asked) || held(self.target(owner, asked)) || asked.above().any(covered)
-    }
-
-    fn encode_exclusive(&self, owner: &Owner, out: &mut Vec<u8>) {
-        owner.encode_exclusive(out);
     }
 
     #[inline(always)]

@@ -61,7 +61,6 @@ pub(crate) use history::{LockCounters, Wait, WaitEnd};
 pub(crate) use locks::{Duration, Locks, NoLocks, Outcome};
 pub(crate) use manager::LockManager;
 pub(crate) use mode::LockMode;
-pub(crate) use name::LockName;
-#[cfg(test)]
+pub(crate) use name::{LockName, decode_locks};
 pub(crate) use owner::Owner;
 pub(crate) use wait::{WaitUnderWay, waited_ns};

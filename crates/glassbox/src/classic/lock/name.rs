@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::mode::LockMode;
 use crate::classic::ids::{PageId, Rid, StoreId};
 
 /// An object that can be locked. Each except the volume is below another: a store below the volume, a page and the end
@@ -165,19 +166,21 @@ impl LockName {
     }
 }
 
-/// Reads the stored form of the exclusive locks of a prepared transaction, all of `bytes`. After a restart each is
-/// locked in X again.
+/// Reads the stored form of the locks of a prepared transaction, all of `bytes`; see
+/// [`Owner::encode_locks`](super::owner::Owner::encode_locks).
 ///
 /// # Errors
 /// When the bytes are no such list.
-#[cfg_attr(not(test), expect(dead_code, reason = "no transaction is prepared yet"))]
-pub(crate) fn decode_exclusive(bytes: &[u8]) -> Result<Vec<LockName>, BadLocks> {
+pub(crate) fn decode_locks(bytes: &[u8]) -> Result<Vec<(LockName, LockMode)>, BadLocks> {
     let mut rest = bytes;
-    let mut names = Vec::new();
+    let mut locks = Vec::new();
     while !rest.is_empty() {
-        names.push(LockName::decode(&mut rest)?);
+        let [mode] = take::<1>(&mut rest)?;
+        let mode = [LockMode::S, LockMode::SIX, LockMode::X].into_iter().find(|known| *known as u8 == mode);
+        let mode = mode.ok_or(BadLocks("has a mode that no prepared transaction keeps"))?;
+        locks.push((LockName::decode(&mut rest)?, mode));
     }
-    Ok(names)
+    Ok(locks)
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], BadLocks> {

@@ -20,6 +20,8 @@ pub(crate) struct Owner {
     pub(super) number: u32,
     pub(super) held: HeldLocks,
     pub(super) waiter: Arc<LockWaiter>,
+    /// Whether many locks of one store or page may become one of the whole.
+    pub(super) escalates: bool,
 }
 
 /// The owner of a request, and the position that the lock will have in its list.
@@ -99,13 +101,18 @@ impl Owner {
         self.held.entries().iter().map(|held| (held.key.name(), held.mode))
     }
 
-    /// Appends the stored form of the names that are held in X, for the record of a prepared transaction. The intents
-    /// above follow from them; locks of reads need not be held until the decision.
-    pub(crate) fn encode_exclusive(&self, out: &mut Vec<u8>) {
+    /// Appends the stored form of its locks, for the record of a prepared transaction: the mode (1 byte) and the name
+    /// of each. Intents are left out, as they follow from the locks below; U becomes S, as what is prepared writes
+    /// nothing more.
+    pub(crate) fn encode_locks(&self, out: &mut Vec<u8>) {
         for (name, mode) in self.locks() {
-            if mode == LockMode::X {
-                name.encode(out);
-            }
+            let mode = match mode {
+                LockMode::IS | LockMode::IX => continue,
+                LockMode::U => LockMode::S,
+                LockMode::S | LockMode::SIX | LockMode::X => mode,
+            };
+            out.push(mode as u8);
+            name.encode(out);
         }
     }
 

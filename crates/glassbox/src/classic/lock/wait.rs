@@ -193,7 +193,7 @@ impl LockManager {
         } else {
             detector.owners[number] = registered;
         }
-        Owner { number: number as u32, held: HeldLocks::new(), waiter }
+        Owner { number: number as u32, held: HeldLocks::new(), waiter, escalates: true }
     }
 
     /// Whether an owner is in a queue, and stays there until another owner acts.

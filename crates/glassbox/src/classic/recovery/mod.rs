@@ -32,9 +32,7 @@ mod undo;
 
 pub(crate) use analysis::Analysis;
 pub(crate) use checkpoint::{CheckpointLsns, checkpoint};
-#[cfg(test)]
-pub(crate) use undo::InDoubt;
-pub(crate) use undo::Losers;
+pub(crate) use undo::{InDoubt, Losers};
 
 use crate::error::Error;
 use crate::io::Files;

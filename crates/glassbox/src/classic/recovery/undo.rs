@@ -37,7 +37,6 @@ pub(crate) struct Losers {
 
 /// A transaction that had promised to do what its coordinator says. It is in the transaction table, so checkpoints
 /// keep its records.
-#[cfg_attr(not(test), expect(dead_code, reason = "a coordinator will ask which they are"))]
 pub(crate) struct InDoubt {
     pub(crate) transaction: TxnId,
     /// The coordinator's name for it.
@@ -56,6 +55,11 @@ impl Losers {
     /// How many there are, those in doubt among them.
     pub(crate) fn len(&self) -> usize {
         self.losers.len()
+    }
+
+    /// The coordinator's names for those in doubt.
+    pub(crate) fn in_doubt(&self) -> impl Iterator<Item = &[u8]> {
+        self.losers.values().filter_map(|loser| loser.prepared.as_ref()).map(|(global, _)| &global[..])
     }
 
     /// How many of them were in the middle of a nested action.

@@ -108,10 +108,6 @@ impl Locks for TracedLocks {
         self.0.holds(owner, name, mode)
     }
 
-    fn encode_exclusive(&self, owner: &Owner, out: &mut Vec<u8>) {
-        self.0.encode_exclusive(owner, out);
-    }
-
     fn set_txn(&self, owner: &mut Owner, txn: TxnId) {
         self.0.set_txn(owner, txn);
     }

@@ -225,12 +225,20 @@ impl<D: Device> TransactionLog<D> {
 
     /// Appends a record that changes no page, but ends something, for which there is room.
     pub(super) fn append(&mut self, body: Body<'_>) -> Result<Lsn, Error> {
+        self.append_by(body, D::append_undo)
+    }
+
+    fn append_by(
+        &mut self,
+        body: Body<'_>,
+        append: impl FnOnce(&mut D, &[u8]) -> Result<Lsn, Error>,
+    ) -> Result<Lsn, Error> {
         let mut record = std::mem::take(&mut self.other);
         if D::RECORDS {
             let (transaction, previous) = (self.active.transaction, self.active.last);
             LogRecord { transaction, previous, body }.encode(&mut record);
         }
-        let appended = self.device.append_undo(&record);
+        let appended = append(&mut self.device, &record);
         record.clear();
         self.other = record;
         self.active.last = appended?;
@@ -377,8 +385,24 @@ impl Suspended {
     }
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "no coordinator prepares transactions yet"))]
+impl Suspended {
+    /// Changes that its rollback would undo.
+    pub(crate) fn changes(&self) -> usize {
+        self.active.own.len()
+    }
+
+    /// Bytes that its rollback would append.
+    pub(crate) fn undo_bytes(&self) -> u64 {
+        self.active.own.undo_bytes()
+    }
+}
+
 impl<D: Device> TransactionLog<D> {
+    /// Bytes that a rollback would append.
+    pub(crate) fn undo_bytes(&self) -> u64 {
+        self.active.own.undo_bytes()
+    }
+
     /// Promises to do what a coordinator will say, also after a crash once the log is durable up to what is returned.
     /// `global` is the coordinator's name for the transaction, `locks` what it holds, for the recovery of the
     /// transaction.
@@ -388,12 +412,13 @@ impl<D: Device> TransactionLog<D> {
     pub(crate) fn prepare(&mut self, global: &[u8], locks: &[u8]) -> Result<Lsn, Error> {
         assert!(self.nested == 0, "a promise within a nested action");
         self.ensure_begun();
-        let lsn = self.append(Body::Prepared { global, locks })?;
+        let lsn = self.append_by(Body::Prepared { global, locks }, D::append)?;
         self.slot.set_state(State::Prepared);
         Ok(lsn)
     }
 
-    /// Takes the transaction out of the session, which is then free for another one.
+    /// Takes the transaction out of the session, which is then free for another one. The room in the log for its
+    /// rollback is the caller's to keep; see [`TransactionLog::undo_bytes`].
     ///
     /// # Errors
     /// When the transaction table has no slot to spare.
@@ -401,6 +426,7 @@ impl<D: Device> TransactionLog<D> {
         assert!(self.nested == 0 && self.taking_back.is_none(), "suspended in the middle of an action");
         let free = self.slot.table().slot()?;
         let slot = std::mem::replace(&mut self.slot, free);
+        self.device.set_undo_bytes(0);
         Ok(Suspended { active: std::mem::take(&mut self.active), slot })
     }
 

@@ -103,6 +103,7 @@ impl Inspector {
             log_records: 0,
             redone: 0,
             rolled_back: 0,
+            prepared: Vec::new(),
             loading: self.is_unfinished(),
             tables: Vec::new(),
             stores: Vec::new(),
@@ -135,6 +136,7 @@ impl Inspector {
         volume.used = engine.verify_space(&mut Vec::new())?;
         volume.pages = self.files.open(PAGES)?.len()? / volume.page_bytes;
         let Recovered { log_records, redone, rolled_back, end, closed, .. } = *recovered;
+        volume.prepared.clone_from(&recovered.prepared);
         (volume.log_records, volume.redone, volume.rolled_back) = (log_records, redone, rolled_back);
         let mut log = LogSummary { start: self.manifest.log_start, end: end.0, closed, ..LogSummary::default() };
         self.count_log_files(&mut log)?;

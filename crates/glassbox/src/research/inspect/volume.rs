@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::classic::{Engine, OpenedVolume, PAGES};
 use crate::config::{Architecture, ClassicConfig, Config};
 use crate::database::claim::log_config;
+use crate::database::prepared::PreparedTransaction;
 use crate::error::Error;
 use crate::executed::TableUsage;
 use crate::io::{Files, Overlay, RealClock};
@@ -39,6 +40,8 @@ pub struct VolumeSummary {
     pub redone: u64,
     /// Loser transactions that undo rolls back.
     pub rolled_back: u64,
+    /// Prepared transactions. Rows, keys and pages are counted without their changes.
+    pub prepared: Vec<PreparedTransaction>,
     /// A bulk load has not ended: the next opening creates the database from scratch, empty. Nothing else counts then.
     pub loading: bool,
     /// The space of each table on pages, in the manifest's order.
@@ -66,7 +69,7 @@ pub struct StoreSummary {
     pub in_use: bool,
 }
 
-/// A volume as it is after recovery.
+/// A volume as it is after recovery, and without what is prepared.
 pub(crate) struct Recovered {
     pub(crate) engine: Engine,
     /// As recovery leaves them.
@@ -74,6 +77,7 @@ pub(crate) struct Recovered {
     pub(crate) log_records: u64,
     pub(crate) redone: u64,
     pub(crate) rolled_back: u64,
+    pub(crate) prepared: Vec<PreparedTransaction>,
     /// The end of the log on disk, and whether it was closed there.
     pub(crate) end: Lsn,
     pub(crate) closed: bool,
@@ -91,7 +95,11 @@ impl Recovered {
         for (number, table) in manifest.tables.iter().enumerate() {
             engine.add_table(number, table, Some(table))?;
         }
-        Ok(Self { engine, files, log_records, redone, rolled_back, end, closed })
+        let prepared: Vec<PreparedTransaction> = engine.prepared().into_iter().map(Into::into).collect();
+        for transaction in &prepared {
+            engine.end_prepared(&transaction.name, false)?;
+        }
+        Ok(Self { engine, files, log_records, redone, rolled_back, prepared, end, closed })
     }
 }
 

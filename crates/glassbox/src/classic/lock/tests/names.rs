@@ -1,11 +1,14 @@
 //! Names: their integers, their order in the hierarchy, and their stored form.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::super::name::{BadLocks, LockName, PackedName, decode_exclusive};
+use super::super::name::{BadLocks, LockName, PackedName, decode_locks};
+use super::super::{Duration, LockConfig, LockManager, LockMode, Locks, Outcome};
 use crate::classic::ids::{PageId, Rid, StoreId};
+use crate::io::RealClock;
 
 fn name() -> impl Strategy<Value = LockName> {
     let store = || any::<u32>().prop_map(StoreId);
@@ -26,40 +29,89 @@ proptest! {
     }
 
     #[test]
-    fn names_are_read_as_they_were_written(names in prop::collection::vec(name(), 0..20)) {
-        let mut bytes = Vec::new();
-        names.iter().for_each(|name| name.encode(&mut bytes));
-        prop_assert_eq!(decode_exclusive(&bytes), Ok(names));
+    fn locks_are_read_as_they_were_written(locks in prop::collection::vec((mode(), name()), 0..20)) {
+        prop_assert_eq!(decode_locks(&stored(&locks)), Ok(locks.iter().map(|(mode, name)| (*name, *mode)).collect()));
     }
 
     #[test]
-    fn any_bytes_are_a_list_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
-        if let Ok(names) = decode_exclusive(&bytes) {
-            let mut again = Vec::new();
-            names.iter().for_each(|name| name.encode(&mut again));
-            prop_assert_eq!(again, bytes);
+    fn any_bytes_are_a_list_or_an_error(bytes in prop::collection::vec(0..16_u8, 0..40)) {
+        if let Ok(locks) = decode_locks(&bytes) {
+            let locks: Vec<_> = locks.into_iter().map(|(name, mode)| (mode, name)).collect();
+            prop_assert_eq!(stored(&locks), bytes);
         }
     }
+}
+
+/// The modes that a prepared transaction keeps.
+fn mode() -> impl Strategy<Value = LockMode> {
+    prop_oneof![Just(LockMode::S), Just(LockMode::SIX), Just(LockMode::X)]
+}
+
+fn stored(locks: &[(LockMode, LockName)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (mode, name) in locks {
+        bytes.push(*mode as u8);
+        name.encode(&mut bytes);
+    }
+    bytes
 }
 
 #[test]
 fn the_stored_form_is_fixed() {
     let store = StoreId(0x0102_0304);
     let rid = Rid { page: PageId(0x0506_0708), slot: 0x090a };
-    let names = [
-        LockName::Volume,
-        LockName::Store(store),
-        LockName::Page(store, rid.page),
-        LockName::Record(store, rid),
-        LockName::End(store),
+    let locks = [
+        (LockMode::S, LockName::Volume),
+        (LockMode::SIX, LockName::Store(store)),
+        (LockMode::X, LockName::Page(store, rid.page)),
+        (LockMode::X, LockName::Record(store, rid)),
+        (LockMode::S, LockName::End(store)),
     ];
-    let mut bytes = Vec::new();
-    names.iter().for_each(|name| name.encode(&mut bytes));
-    let expected: &[u8] =
-        &[0, 1, 4, 3, 2, 1, 2, 4, 3, 2, 1, 8, 7, 6, 5, 3, 4, 3, 2, 1, 8, 7, 6, 5, 0x0a, 9, 4, 4, 3, 2, 1];
+    let bytes = stored(&locks);
+    let expected: &[u8] = &[
+        2, 0, 3, 1, 4, 3, 2, 1, 5, 2, 4, 3, 2, 1, 8, 7, 6, 5, 5, 3, 4, 3, 2, 1, 8, 7, 6, 5, 0x0a, 9, 2, 4, 4, 3, 2, 1,
+    ];
     assert_eq!(bytes, expected);
-    assert_eq!(decode_exclusive(&bytes[..bytes.len() - 1]), Err(BadLocks("ends within a name")));
-    assert_eq!(decode_exclusive(&[5, 0, 0, 0, 0]), Err(BadLocks("names no kind of lock")));
+    assert_eq!(decode_locks(&bytes[..bytes.len() - 1]), Err(BadLocks("ends within a name")));
+    assert_eq!(decode_locks(&[2, 5, 0, 0, 0, 0]), Err(BadLocks("names no kind of lock")));
+    for other in [0, 1, 4, 6] {
+        let problem = "has a mode that no prepared transaction keeps";
+        assert_eq!(decode_locks(&[other, 0]), Err(BadLocks(problem)));
+    }
+}
+
+#[test]
+fn intents_and_reads_for_update_are_stored_as_what_is_left_of_them() {
+    let locks = LockManager::new(LockConfig::default(), Arc::new(RealClock::new()));
+    let mut owner = locks.owner();
+    let record = |slot| LockName::Record(StoreId(1), Rid { page: PageId(2), slot });
+    for (slot, mode) in [(0, LockMode::S), (1, LockMode::U), (2, LockMode::X)] {
+        assert_eq!(locks.lock(&mut owner, record(slot), mode, false, Duration::Commit), Outcome::Granted);
+    }
+    let mut bytes = Vec::new();
+    owner.encode_locks(&mut bytes);
+    let mut found = decode_locks(&bytes).unwrap();
+    found.sort_unstable();
+    assert_eq!(found, [(record(0), LockMode::S), (record(1), LockMode::S), (record(2), LockMode::X)]);
+    // They are compatible in any order, as those of prepared transactions are.
+    let mut reader = locks.owner();
+    locks.release_all(&mut owner);
+    assert!(locks.lock_again(&mut reader, &found[..2]) && locks.lock_again(&mut owner, &found));
+    assert!(!locks.lock_again(&mut reader, &found[2..]), "X is held");
+    locks.release_all(&mut reader);
+    locks.release_all(&mut owner);
+}
+
+#[test]
+fn what_is_locked_again_does_not_escalate() {
+    let config = LockConfig { escalate_store_at: 2, ..LockConfig::default() };
+    let locks = LockManager::new(config, Arc::new(RealClock::new()));
+    let record = |slot| (LockName::Record(StoreId(1), Rid { page: PageId(2), slot }), LockMode::X);
+    let (mut first, mut second) = (locks.owner(), locks.owner());
+    assert!(locks.lock_again(&mut first, &[0, 1, 2, 3].map(record)));
+    assert!(locks.lock_again(&mut second, &[record(4)]), "the first has locked the store");
+    locks.release_all(&mut first);
+    locks.release_all(&mut second);
 }
 
 #[test]

@@ -1,0 +1,242 @@
+//! Prepared transactions: the participant's side of two-phase commit (Gray, *Notes on Data Base Operating Systems*,
+//! 1978).
+//!
+//! A prepared transaction has run. Its changes, and a record with its name and its locks, are in the log; it keeps its
+//! locks, and leaves its session to others, until its coordinator's decision. After a crash its changes are redone, and
+//! its locks are taken again before anything else runs: reads as well as writes, because the coordinator may run the
+//! rest of the transaction elsewhere only now, and two-phase locking allows no release before the last lock.
+//!
+//! Decisions are carried out by a journal of their own: all sessions may be waiting for locks of what is to be ended.
+//! Another appender keeps the room in the log that rollbacks of all prepared transactions need.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::classic::ids::TxnId;
+use crate::classic::lock::{LockManager, LockMode, LockName, Owner, decode_locks};
+use crate::classic::recovery::InDoubt;
+use crate::classic::wal::forms::{Device, Logs};
+use crate::classic::wal::table::TransactionTable;
+use crate::classic::wal::transaction::{Suspended, TransactionLog};
+use crate::error::Error;
+use crate::executed::SharedCounters;
+
+/// The maximum length of a name, in bytes.
+const MAX_NAME_BYTES: usize = 200;
+
+/// The prepared transactions of an engine, by name.
+pub(crate) struct PreparedTransactions<D> {
+    limit: usize,
+    by_name: Mutex<BTreeMap<String, NameState>>,
+    /// `None` before the first one.
+    decisions: Mutex<Option<DecisionJournal<D>>>,
+    /// Of those that were committed.
+    counters: SharedCounters,
+}
+
+/// What a name stands for.
+enum NameState {
+    /// A transaction that runs, and will be prepared.
+    Runs,
+    Prepared(Box<Undecided>),
+    /// A transaction whose decision is being carried out.
+    Ends,
+}
+
+pub(super) struct Undecided {
+    transaction: TxnId,
+    pub(super) suspended: Suspended,
+    pub(super) owner: Owner,
+    /// The number of its locks without intents.
+    locks: usize,
+    /// Locks to be taken again after a restart.
+    lost_locks: Vec<(LockName, LockMode)>,
+}
+
+/// What carries out decisions.
+pub(super) struct DecisionJournal<D> {
+    pub(super) journal: TransactionLog<D>,
+    /// Appends nothing: it keeps the room for rollbacks.
+    room: D,
+    undo_bytes: u64,
+}
+
+/// A prepared transaction, for reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PreparedEntry {
+    pub(crate) name: String,
+    pub(crate) transaction: TxnId,
+    pub(crate) changes: usize,
+    pub(crate) locks: usize,
+}
+
+impl<D: Device> PreparedTransactions<D> {
+    /// At most so many at a time.
+    pub(super) fn new(limit: usize) -> Self {
+        let (by_name, decisions, counters) = (Mutex::default(), Mutex::new(None), SharedCounters::default());
+        Self { limit, by_name, decisions, counters }
+    }
+
+    pub(super) fn counters(&self) -> &SharedCounters {
+        &self.counters
+    }
+
+    fn names(&self) -> MutexGuard<'_, BTreeMap<String, NameState>> {
+        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// In the order of their names.
+    pub(crate) fn list(&self) -> Vec<PreparedEntry> {
+        let names = self.names();
+        let entry = |(name, state): (&String, &NameState)| match state {
+            NameState::Prepared(it) => Some(PreparedEntry {
+                name: name.clone(),
+                transaction: it.transaction,
+                changes: it.suspended.changes(),
+                locks: it.locks,
+            }),
+            NameState::Runs | NameState::Ends => None,
+        };
+        names.iter().filter_map(entry).collect()
+    }
+
+    /// Takes a name for a transaction that will run.
+    pub(super) fn claim(&self, name: &str) -> Result<NameClaim<'_, D>, Error> {
+        if !(1..=MAX_NAME_BYTES).contains(&name.len()) {
+            let bytes = name.len();
+            return Err(Error::Config(format!(
+                "the name of a prepared transaction has {bytes} bytes; use 1 to {MAX_NAME_BYTES}"
+            )));
+        }
+        let mut names = self.names();
+        let count = names.len();
+        match names.entry(name.to_owned()) {
+            Entry::Occupied(_) => Err(Error::AlreadyPrepared { name: name.to_owned() }),
+            Entry::Vacant(_) if count >= self.limit => Err(Error::TooManyPrepared { limit: self.limit }),
+            Entry::Vacant(vacant) => {
+                vacant.insert(NameState::Runs);
+                Ok(NameClaim { name: name.to_owned(), of: self })
+            }
+        }
+    }
+
+    /// Takes a prepared transaction whose decision is known; its name stays in use until
+    /// [`PreparedTransactions::end`].
+    pub(super) fn take(&self, name: &str) -> Result<Undecided, Error> {
+        match self.names().get_mut(name) {
+            Some(state @ NameState::Prepared(_)) => match mem::replace(state, NameState::Ends) {
+                NameState::Prepared(undecided) => Ok(*undecided),
+                NameState::Runs | NameState::Ends => unreachable!("it was prepared"),
+            },
+            _ => Err(Error::NotPrepared { name: name.to_owned() }),
+        }
+    }
+
+    /// Notes that a decision was carried out.
+    pub(super) fn end(&self, name: &str, commit: bool) {
+        self.names().remove(name);
+        if commit { self.counters.committed.add_one() } else { self.counters.aborted.add_one() }
+    }
+
+    /// Does something with the journal that carries out decisions, which is made if there is none yet.
+    pub(super) fn with_journal<O>(
+        &self,
+        logs: &impl Logs<Device = D>,
+        table: &Arc<TransactionTable>,
+        work: impl FnOnce(&mut DecisionJournal<D>) -> Result<O, Error>,
+    ) -> Result<O, Error> {
+        let panicked = |_| Error::Stopped {
+            reason: "a thread panicked while it ended a prepared transaction; open the database again".to_owned(),
+        };
+        let mut decisions = self.decisions.lock().map_err(panicked)?;
+        if decisions.is_none() {
+            *decisions = Some(DecisionJournal::new(logs, table)?);
+        }
+        work(decisions.as_mut().expect("it was made"))
+    }
+
+    /// Waits for a decision that is being carried out.
+    pub(super) fn await_decision(&self) {
+        drop(self.decisions.lock());
+    }
+
+    /// Adds a transaction that was prepared, and holds these locks.
+    pub(super) fn add(&self, name: &str, transaction: TxnId, suspended: Suspended, owner: Owner) {
+        let is_intent = |mode| matches!(mode, LockMode::IS | LockMode::IX);
+        let locks = owner.locks().filter(|(_, mode)| !is_intent(*mode)).count();
+        let undecided = Undecided { transaction, suspended, owner, locks, lost_locks: Vec::new() };
+        self.names().insert(name.to_owned(), NameState::Prepared(Box::new(undecided)));
+    }
+
+    /// Adds what recovery found in doubt. Its locks are taken by [`PreparedTransactions::lock_again`].
+    ///
+    /// # Errors
+    /// When the log cannot be right.
+    pub(super) fn add_in_doubt(&self, of: InDoubt, mut owner: Owner) -> Result<(), Error> {
+        let InDoubt { transaction, global, locks, suspended } = of;
+        let damaged = |problem: String| Error::Damaged {
+            file: "log".into(),
+            offset: 0,
+            problem: format!("prepared transaction {transaction}: {problem}"),
+        };
+        let name = String::from_utf8(global).map_err(|bad| damaged(bad.to_string()))?;
+        let lost_locks = decode_locks(&locks).map_err(|bad| damaged(bad.to_string()))?;
+        owner.set_txn(transaction);
+        let undecided = Undecided { transaction, suspended, owner, locks: lost_locks.len(), lost_locks };
+        match self.names().insert(name.clone(), NameState::Prepared(Box::new(undecided))) {
+            None => Ok(()),
+            Some(_) => Err(damaged(format!("another one has the name `{name}`"))),
+        }
+    }
+
+    /// Takes the locks of what was in doubt. To be called before any transaction runs.
+    ///
+    /// # Errors
+    /// When these locks contradict each other.
+    pub(super) fn lock_again(&self, locks: &LockManager) -> Result<(), Error> {
+        for (name, state) in self.names().iter_mut() {
+            let NameState::Prepared(undecided) = state else { continue };
+            let lost = mem::take(&mut undecided.lost_locks);
+            if !locks.lock_again(&mut undecided.owner, &lost) {
+                return Err(Error::Config(format!(
+                    "the locks of prepared transaction `{name}` and of another one do not go together; open the \
+                     database with the lock granularity that it had, and end them first"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A name whose transaction runs; free again when this is dropped, unless the transaction was prepared.
+pub(super) struct NameClaim<'a, D: Device> {
+    name: String,
+    of: &'a PreparedTransactions<D>,
+}
+
+impl<D: Device> Drop for NameClaim<'_, D> {
+    fn drop(&mut self) {
+        let mut names = self.of.names();
+        if matches!(names.get(&self.name), Some(NameState::Runs)) {
+            names.remove(&self.name);
+        }
+    }
+}
+
+impl<D: Device> DecisionJournal<D> {
+    fn new(logs: &impl Logs<Device = D>, table: &Arc<TransactionTable>) -> Result<Self, Error> {
+        Ok(Self { journal: TransactionLog::new(logs.device()?, table.slot()?), room: logs.device()?, undo_bytes: 0 })
+    }
+
+    pub(super) fn keep_room(&mut self, bytes: u64) {
+        self.undo_bytes += bytes;
+        self.room.set_undo_bytes(self.undo_bytes);
+    }
+
+    pub(super) fn free_room(&mut self, bytes: u64) {
+        self.undo_bytes -= bytes;
+        self.room.set_undo_bytes(self.undo_bytes);
+    }
+}
