@@ -7,7 +7,14 @@ use crate::common::{run, run_well, text};
 #[test]
 fn the_formulas_of_a_scheme_are_printed_and_can_be_an_input() {
     let ran = run_well(&["explain", "scheme"]);
-    for what in ["load:  10.0 %", "t_sp 64.00 µs", "the coordinators", "the choice: speculation"] {
+    for what in [
+        "load:  10.0 %",
+        "t_sp 64.00 µs",
+        "the coordinators",
+        "no candidates, /s by",
+        "optimistic concurrency",
+        "the choice: speculation",
+    ] {
         assert!(ran.out.contains(what), "{what} is missing: {}", ran.out);
     }
     let all_several = ["explain", "scheme", "--several", "100"];

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::model::Prediction;
+use super::model::{Prediction, predict};
 use super::statistics::Statistics;
 use super::times::Times;
 use crate::protocol::configuration::SchemeKind;
@@ -91,6 +91,12 @@ impl fmt::Display for Advice {
             let expected = prediction.per_second * correction;
             writeln!(f, "  {expected:>10.0} /s  expected: the least of these, times {correction:.3}")?;
         }
+        let others = SchemeKind::LOW_OVERHEAD
+            .into_iter()
+            .filter(|scheme| self.predictions.iter().all(|it| it.scheme != *scheme));
+        let others =
+            others.map(|scheme| format!("{scheme} {:.0}", predict(scheme, &self.load, &self.times).per_second));
+        writeln!(f, "\nno candidates, /s by the model alone: {}", others.collect::<Vec<_>>().join(", "))?;
         write!(f, "\nthe choice: {} ({})", self.choice, self.why)
     }
 }

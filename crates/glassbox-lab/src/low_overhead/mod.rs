@@ -29,6 +29,7 @@ mod figure7;
 pub(crate) mod figure8;
 pub(crate) mod figure9;
 pub mod model;
+mod other_schemes;
 pub(crate) mod plan;
 mod section;
 pub(crate) mod series;

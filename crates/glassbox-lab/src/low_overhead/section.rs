@@ -4,7 +4,8 @@ use super::draw::{Axis, SHARES};
 use super::series::{BLOCKING, LOCAL, LOCKING, SPECULATION, curve, rate};
 use super::tpcc::{FIGURE_8, FIGURE_9};
 use super::{
-    auto, checks, coordinators, depth, figure4, figure5, figure6, figure7, figure8, figure9, figure10, table1, table2,
+    auto, checks, coordinators, depth, figure4, figure5, figure6, figure7, figure8, figure9, figure10, other_schemes,
+    table1, table2,
 };
 use crate::claim;
 use crate::format;
@@ -43,6 +44,7 @@ pub fn section(points: &Points) -> Section {
     figures.extend(figure5::figure(points));
     figures.extend(figure6::figure(points));
     figures.extend(depth::figure(points));
+    figures.extend(other_schemes::figure(points));
     figures.extend(figure7::figure(points));
     figures.extend(figure8::figure(points, "simulated"));
     figures.extend(figure9::figure(points, "simulated"));
@@ -76,8 +78,15 @@ pub fn section(points: &Points) -> Section {
 
 /// Every figure's throughput, a table for each.
 pub fn throughput_tables(points: &Points) -> Vec<Table> {
-    let of_shares =
-        [figure4::FIGURE, figure5::FIGURE, figure6::FIGURE, depth::FIGURE, figure7::FIGURE, figure10::FIGURE];
+    let of_shares = [
+        figure4::FIGURE,
+        figure5::FIGURE,
+        figure6::FIGURE,
+        depth::FIGURE,
+        other_schemes::FIGURE,
+        figure7::FIGURE,
+        figure10::FIGURE,
+    ];
     let of_shares = of_shares.into_iter().filter_map(|figure| of_figure(points, figure, SHARES, "simulated"));
     of_shares.chain(tpcc_tables(points, "simulated")).collect()
 }

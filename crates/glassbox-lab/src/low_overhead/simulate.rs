@@ -8,7 +8,7 @@ use glassbox_sim::cluster::{Settings, Workload, World};
 use super::plan::SimulationPlan;
 use super::series::{COORDINATOR_BUSY, PARTITION_BUSY, RETRIES, Series, THROUGHPUT};
 use super::tpcc::{LOCKS, SEVERAL, TpccPoint};
-use super::{auto, coordinators, depth, figure4, figure5, figure6, figure7, figure10, table1, tpcc};
+use super::{auto, coordinators, depth, figure4, figure5, figure6, figure7, figure10, other_schemes, table1, tpcc};
 use crate::measurement::{Progress, Spread, run_on_all_cores};
 use crate::points::{Point, Points};
 
@@ -98,6 +98,7 @@ fn all(whole_grid: bool) -> Vec<Series> {
         figure5::series(),
         figure6::series(),
         depth::series(),
+        other_schemes::series(),
         figure7::series(),
         figure10::series(),
     ]

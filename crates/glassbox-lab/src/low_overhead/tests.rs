@@ -5,9 +5,10 @@ use std::cell::Cell;
 use super::checks::{claims, put as put_claims, unexplained};
 use super::depth;
 use super::figure4;
+use super::other_schemes;
 use super::plan::{SimulationPlan, TpccPlan};
 use super::section::section;
-use super::series::{LOCKING, SPECULATION, rate};
+use super::series::{LOCAL, LOCKING, SPECULATION, rate};
 use super::simulate::simulate;
 use crate::claim::Outcome;
 use crate::measurement::Progress;
@@ -52,6 +53,11 @@ fn the_shapes_hold_and_the_page_shows_them() {
     let at_60_percent = |scheme| rate(&points, depth::FIGURE, &format!("{scheme}, 60 % aborts"), 100).unwrap();
     let (limited, unlimited) = (at_60_percent("limited speculation"), at_60_percent(SPECULATION));
     assert!(limited > 1.05 * unlimited, "a limit saves no work: {limited} and {unlimited} transactions a second");
+    let other =
+        |scheme, conflicts| rate(&points, other_schemes::FIGURE, &other_schemes::row(scheme, conflicts), 50).unwrap();
+    let (optimistic, locking) = (other(other_schemes::OPTIMISTIC, 60), other(LOCKING, 60));
+    assert!(optimistic < locking, "what conflicts runs again: {optimistic} and {locking} transactions a second");
+    assert!(other(LOCAL, 0) < other(SPECULATION, 0), "transactions on two partitions wait for each other");
     put_claims(&mut points);
     let page = page("Lab", &points.0.iter().cloned().map(line).collect::<Vec<_>>()).unwrap();
     let figures = [
@@ -59,6 +65,7 @@ fn the_shapes_hold_and_the_page_shows_them() {
         "Figure 5.",
         "Figure 6.",
         "Depth of speculation",
+        "Other schemes",
         "Figure 7.",
         "Figure 8.",
         "Figure 9.",
@@ -72,7 +79,7 @@ fn the_shapes_hold_and_the_page_shows_them() {
         let title = page.split("<h3>").find(|part| part.starts_with(figure)).unwrap_or_else(|| panic!("no {figure}"));
         assert!(title.split("</h3>").next().unwrap().ends_with("(simulated)"), "{figure} is not labelled as simulated");
     }
-    assert!(page.contains("Low overhead concurrency control (simulated)") && page.matches("<svg").count() == 12);
+    assert!(page.contains("Low overhead concurrency control (simulated)") && page.matches("<svg").count() == 13);
     assert!(!page.contains("UNEXPLAINED") && page.contains("211 µs"));
     assert!(page.contains("claims of the paper, ") && page.contains("NOT REPRODUCED"));
 }
