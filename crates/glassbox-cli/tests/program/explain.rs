@@ -12,7 +12,7 @@ fn the_formulas_of_a_scheme_are_printed_and_can_be_an_input() {
         "t_sp 64.00 µs",
         "the coordinators",
         "no candidates, /s by",
-        "optimistic concurrency",
+        "local speculation ",
         "the choice: speculation",
     ] {
         assert!(ran.out.contains(what), "{what} is missing: {}", ran.out);
