@@ -45,7 +45,8 @@ impl Checkpointer {
 fn look(inner: &Weak<Inner>) -> bool {
     let Some(inner) = inner.upgrade() else { return true };
     let (Some(log), Some(store)) = (inner.engine.log(), &inner.store) else { return true };
-    let start = store.manifest().log_start;
+    // A prepared transaction can keep the log from before the last checkpoint.
+    let start = store.manifest().last_checkpoint();
     if log.appended().0 - start < inner.config.checkpoint_log_bytes || inner.engine.check().is_err() {
         return true;
     }

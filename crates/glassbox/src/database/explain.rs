@@ -56,7 +56,7 @@ pub struct ReadInTheWay {
 pub struct LockHolder {
     /// Number of its transaction; 0 if it had none, or if it had never waited itself: the number is learnt at a wait.
     pub transaction: u64,
-    /// Number of its session.
+    /// Number of its session; above all of these, that of a prepared transaction.
     pub session: u32,
     /// The mode that it held; `None`: only its request was earlier in the queue.
     pub held: Option<String>,

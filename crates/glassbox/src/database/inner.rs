@@ -173,6 +173,7 @@ impl Inner {
     pub(crate) fn close(&self) -> Result<(), Error> {
         let mut written = Ok(());
         if let AnyEngine::Classic(engine) = &self.engine {
+            engine.end_decisions();
             // Pages that cannot be written are in the log. But a failed force has stopped the writing.
             let _ = self.checkpoint(true);
             written = engine.check_writing();

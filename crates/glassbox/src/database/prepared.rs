@@ -37,7 +37,8 @@ impl Database {
     /// [`Database::roll_back_prepared`], also after a crash or a close. [`Database::prepared`] lists those that wait.
     ///
     /// A prepared transaction that is forgotten keeps its locks and the log behind its first record for ever. While one
-    /// is there, the database opens only with the indexes that it has.
+    /// is there, the database opens only with the indexes that it has. Transactions that wait for each other's locks in
+    /// two databases are no deadlock to either, so a call of this waits until another thread ends one of the two.
     ///
     /// ```
     /// use glassbox::{Catalog, Config, Database, Procedure, Record, Stop, Transaction};
@@ -96,25 +97,36 @@ impl Database {
         answer.into_result()
     }
 
-    /// Commits a prepared transaction. With [`Durability::Sync`](crate::Durability::Sync), returns when that is
-    /// durable.
+    /// Commits a prepared transaction, and returns when that is durable, whatever the configured durability: the
+    /// coordinator can forget its decision then. A close that waits for transactions does not keep it from that.
     ///
     /// # Errors
-    /// [`Error::NotPrepared`] when there is none of this name: a coordinator that repeats a decision can ignore it.
-    /// Others when the database has stopped; the transaction is then committed, or prepared after the next opening.
+    /// [`Error::NotPrepared`] when there is none of this name, durably: a coordinator that repeats a decision can
+    /// ignore it. Others when the database has stopped; the transaction is then committed, or prepared after the
+    /// next opening.
     pub fn commit_prepared(&self, name: &str) -> Result<(), Error> {
-        let lsn = self.inner.engine.on_prepared(|engine| engine.end_prepared(name, true))?;
-        self.inner.wait(lsn)
+        self.end_prepared(name, true)
     }
 
-    /// Rolls a prepared transaction back. With [`Durability::Sync`](crate::Durability::Sync), returns when that is
-    /// durable.
+    /// Rolls a prepared transaction back, and returns when that is durable, whatever the configured durability.
     ///
     /// # Errors
     /// As for [`Database::commit_prepared`].
     pub fn roll_back_prepared(&self, name: &str) -> Result<(), Error> {
-        let lsn = self.inner.engine.on_prepared(|engine| engine.end_prepared(name, false))?;
-        self.inner.wait(lsn)
+        self.end_prepared(name, false)
+    }
+
+    fn end_prepared(&self, name: &str, commit: bool) -> Result<(), Error> {
+        match self.inner.engine.on_prepared(|engine| engine.end_prepared(name, commit)) {
+            Ok(lsn) => self.inner.force(lsn),
+            Err(error) => {
+                if let (Error::NotPrepared { .. }, Some(engine)) = (&error, self.inner.engine.as_classic()) {
+                    // Another thread may have ended it a moment ago.
+                    self.inner.force(engine.log().appended())?;
+                }
+                Err(error)
+            }
+        }
     }
 
     /// The prepared transactions, in the order of their names. Empty on the partitioned engine, which has none.

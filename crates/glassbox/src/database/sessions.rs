@@ -46,8 +46,10 @@ pub enum SessionActivity {
         on: String,
         /// Number of the transaction that waits; 0 if it has changed nothing yet, and so has no number.
         transaction: u64,
-        /// The first session in the way; `None` if it has just gone.
+        /// The first session in the way; `None` if it has just gone, or is none.
         behind: Option<u32>,
+        /// The name of the prepared transaction in the way, if one is.
+        behind_prepared: Option<String>,
     },
 }
 
@@ -64,7 +66,9 @@ impl SessionState {
                 SessionActivity::Reads { page: read.page.0, of }
             } else if let Some(wait) = waiting.iter().find(|wait| wait.owner == session) {
                 let on = in_words(engine, wait.name);
-                SessionActivity::Waits { on, transaction: wait.txn.0, behind: wait.behind }
+                let behind_prepared = wait.behind.and_then(|owner| engine.prepared_of(owner));
+                let behind = wait.behind.filter(|_| behind_prepared.is_none());
+                SessionActivity::Waits { on, transaction: wait.txn.0, behind, behind_prepared }
             } else {
                 SessionActivity::Runs
             };
@@ -82,10 +86,13 @@ impl fmt::Display for SessionState {
             SessionActivity::Runs => f.write_str("runs"),
             SessionActivity::Reads { page, of: None } => write!(f, "reads page {page}"),
             SessionActivity::Reads { page, of: Some(of) } => write!(f, "reads page {page} of {of}"),
+            SessionActivity::Waits { on, behind_prepared: Some(name), .. } => {
+                write!(f, "waits for {on}, behind prepared transaction `{name}`")
+            }
             SessionActivity::Waits { on, behind: Some(behind), .. } => {
                 write!(f, "waits for {on}, behind session {behind}")
             }
-            SessionActivity::Waits { on, behind: None, .. } => write!(f, "waits for {on}"),
+            SessionActivity::Waits { on, .. } => write!(f, "waits for {on}"),
         }
     }
 }

@@ -105,6 +105,11 @@ fn random_id() -> u128 {
 }
 
 impl Manifest {
+    /// The log position of the last checkpoint. The log may be needed from before it, for transactions that ran then.
+    pub(crate) fn last_checkpoint(&self) -> u64 {
+        self.volume.as_ref().map_or(0, |volume| volume.checkpoint).max(self.log_start)
+    }
+
     /// The manifest of a new database, without tables.
     pub(crate) fn new() -> Self {
         Self {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use glassbox::config::{ClassicConfig, ExecutionPolicy, Granularity};
 use glassbox::io::{Crash, Faults, MemoryFiles, RealClock};
 use glassbox::record::Direction;
+use glassbox::stats::SessionState;
 use glassbox::{Catalog, Config, Database, Durability, Error, Procedure, Record, Stop, Transaction};
 use serde::{Deserialize, Serialize};
 
@@ -214,6 +215,9 @@ fn decisions_need_no_session() {
     // Both sessions wait for it.
     let readers = [begun(&db, read), begun(&db, read)];
     assert!(readers.iter().all(|reader| reader.recv_timeout(Duration::from_millis(50)).is_err()));
+    let sessions = db.sessions().unwrap();
+    let say_so = |it: &SessionState| it.to_string().ends_with(" of table `account`, behind prepared transaction `a`");
+    assert!(sessions.len() == 2 && sessions.iter().all(say_so), "{sessions:?}");
     db.commit_prepared("a").unwrap();
     for reader in readers {
         assert_eq!(reader.recv_timeout(Duration::from_secs(20)).unwrap(), Some(70));
@@ -303,6 +307,87 @@ fn a_coarser_lock_that_two_of_them_would_need_is_refused() {
     db.commit_prepared("a").unwrap();
     db.commit_prepared("b").unwrap();
     assert_eq!(balances(&db).iter().map(|(_, balance)| balance).sum::<i64>(), 998);
+}
+
+#[test]
+fn locks_of_pages_stay_locks_of_pages_where_rows_are_locked() {
+    let files = MemoryFiles::new();
+    let pages = || classic().with_granularity(Granularity::Page);
+    let db = try_open(&files, pages()).unwrap();
+    db.transaction(|tx| (0..2_000).try_for_each(|id| tx.insert(&Account { id, balance: id as i64 }))).unwrap();
+    for (name, id) in [("a", 10), ("b", 1_000), ("c", 1_900)] {
+        db.prepare(name, &Take { from: id, reads: id, amount: 0 }).unwrap();
+    }
+    db.close().unwrap();
+    let db = try_open(&files, classic()).unwrap();
+    assert_eq!(names(&db), ["a", "b", "c"]);
+    db.transaction(|tx| tx.update::<Account, _>(&500, |row| row.balance += 0)).unwrap();
+    ["a", "b", "c"].iter().for_each(|name| db.commit_prepared(name).unwrap());
+    assert_eq!(db.verify(), Vec::<String>::new());
+}
+
+/// The transaction that waits ends, so the close does, and no thread waits for ever.
+#[test]
+fn a_decision_is_carried_out_while_a_close_waits() {
+    let files = MemoryFiles::new();
+    let db = Arc::new(filled(&files, classic()));
+    db.prepare("a", &take(3, 30)).unwrap();
+    db.prepare("b", &take(7, 30)).unwrap();
+    let read = |db: &Database| db.transaction(|tx| Ok(tx.get::<Account>(&3)?.map(|row| row.balance)));
+    let (reader, closer) = (begun(&db, read), begun(&db, Database::close));
+    assert!(reader.recv_timeout(Duration::from_millis(50)).is_err() && closer.try_recv().is_err());
+    db.commit_prepared("a").unwrap();
+    let read = reader.recv_timeout(Duration::from_secs(20)).expect("it still waits");
+    assert!(matches!(read, Ok(Some(70)) | Err(Error::Stopped { .. })), "{read:?}");
+    closer.recv_timeout(Duration::from_secs(20)).expect("it still waits").unwrap();
+    assert!(matches!(db.commit_prepared("b"), Err(Error::Stopped { .. })));
+    let db = try_open(&files, classic()).unwrap();
+    assert_eq!(names(&db), ["b"]);
+}
+
+#[test]
+fn who_waits_for_it_ends_when_the_database_has_stopped() {
+    let files = MemoryFiles::new();
+    let db = Arc::new(filled(&files, classic()));
+    db.prepare("a", &take(3, 30)).unwrap();
+    let read = |db: &Database| db.transaction(|tx| Ok(tx.get::<Account>(&3)?.map(|row| row.balance)));
+    let reader = begun(&db, read);
+    assert!(reader.recv_timeout(Duration::from_millis(50)).is_err());
+    files.set_faults(Faults { fail_force: Some(files.forces()), ..Faults::default() });
+    assert!(db.transaction(|tx| tx.update::<Account, _>(&8, |row| row.balance += 1)).is_err());
+    assert!(matches!(db.commit_prepared("a"), Err(Error::Stopped { .. })));
+    assert!(db.close().is_err());
+    assert!(reader.recv_timeout(Duration::from_secs(20)).expect("it still waits").is_err());
+    let db = try_open(&files.after_kill(), classic()).unwrap();
+    assert_eq!(names(&db), ["a"]);
+}
+
+#[test]
+fn a_vote_beside_a_refused_load_or_a_close_is_a_vote() {
+    let files = MemoryFiles::new();
+    let db = Arc::new(filled(&files, classic()));
+    let voting = begun(&db, |db: &Database| {
+        let mut votes = 0;
+        loop {
+            match db.prepare(&format!("{votes}"), &take(votes % 9, 0)) {
+                Ok(_) => votes += 1,
+                Err(Error::Loading) => {}
+                Err(error) => return (votes, error),
+            }
+            if votes > 0 {
+                let _ = db.commit_prepared(&format!("{}", votes - 1));
+            }
+        }
+    });
+    for _ in 0..200 {
+        assert!(db.bulk_load().is_err(), "there are rows");
+        assert!(voting.try_recv().is_err(), "a refused load has stopped it");
+    }
+    db.close().unwrap();
+    let (votes, error) = voting.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert!(votes > 0 && error.to_string().contains("it was closed"), "{error}");
+    let db = try_open(&files, classic()).unwrap();
+    assert!(names(&db).iter().all(|name| *name == format!("{}", votes - 1)), "{votes}: {:?}", names(&db));
 }
 
 /// Room for their rollbacks is kept in the log, also when others fill it.

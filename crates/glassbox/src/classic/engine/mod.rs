@@ -196,6 +196,8 @@ pub(super) struct Wishes<'a> {
     pub(super) procedures: Vec<ProcedureStages>,
     /// Transactions that recovery may find prepared.
     pub(super) in_doubt: usize,
+    /// Whether one of them has locked a page.
+    pub(super) lock_pages: bool,
     /// From which the random numbers of transactions come.
     pub(super) seed: u64,
 }
@@ -217,7 +219,8 @@ impl<S: Stack> Engine<S> {
         let logs = S::Logs::open(open_log)?;
         let count = config.pool_bytes / S::PAGE_BYTES;
         let pages = <S::Pages as PageStore<AheadOf<S>>>::make(&**files, S::PAGE_BYTES, count, logs.ahead(files))?;
-        let engine = Self::assemble(pages, logs, Wishes { config, clock, procedures, in_doubt: 0, seed: 0 })?;
+        let engine =
+            Self::assemble(pages, logs, Wishes { config, clock, procedures, in_doubt: 0, lock_pages: false, seed: 0 })?;
         let mut journal = TransactionLog::unlogged(&TransactionTable::new(1))?;
         create_volume(&engine.pages, &engine.space, &mut journal, 0)?;
         journal.commit()?;
@@ -229,11 +232,11 @@ impl<S: Stack> Engine<S> {
     /// # Errors
     /// When there are too many sessions.
     pub(super) fn assemble(pages: S::Pages, logs: S::Logs, wishes: Wishes<'_>) -> Result<Self, Error> {
-        let Wishes { config, clock, procedures, in_doubt, seed } = wishes;
+        let Wishes { config, clock, procedures, in_doubt, lock_pages, seed } = wishes;
         let sessions = S::Sessions::count(config.sessions);
         // One more for the journal that ends prepared transactions.
         let transactions = TransactionTable::new(sessions + in_doubt + config.prepared_transactions + 1);
-        let locks = S::Locks::make(lock_config(config), &clock);
+        let locks = S::Locks::make(lock_config(config, lock_pages), &clock);
         let uncounted = || procedures.iter().map(|_| StageCounts::default()).collect::<Arc<[_]>>();
         let stage_counts: Vec<_> = (0..sessions).map(|_| uncounted()).collect();
         let counters: Vec<_> = (0..sessions).map(|_| Arc::<SharedCounters>::default()).collect();
@@ -277,13 +280,14 @@ impl<S: Stack> Engine<S> {
     }
 }
 
-fn lock_config(config: &ClassicConfig) -> LockConfig {
+fn lock_config(config: &ClassicConfig, lock_pages: bool) -> LockConfig {
     let limit = |count| u32::try_from(count).unwrap_or(u32::MAX);
     let chosen = [&config.granularity].into_iter().chain(config.granularity_of.values());
     LockConfig {
         granularity: granularity(config.granularity),
-        // Nothing locks pages if nothing is configured so, so records need no intents on theirs.
-        lock_pages: config.escalate_page_at > 0
+        // If nothing locks pages, by the configuration or because it is prepared, records need no intents on theirs.
+        lock_pages: lock_pages
+            || config.escalate_page_at > 0
             || chosen.into_iter().any(|chosen| *chosen == config::Granularity::Page),
         escalate_store_at: limit(config.escalate_at),
         escalate_page_at: limit(config.escalate_page_at),
@@ -474,6 +478,7 @@ impl Engine<Standard> {
         let wishes = Wishes {
             config: &config.classic,
             in_doubt: losers.as_ref().map_or(0, Losers::len),
+            lock_pages: losers.as_ref().is_some_and(Losers::lock_pages),
             // Other random numbers than before the log ended.
             seed: mix(log.appended().0 ^ clock.wall_us() as u64),
             clock,

@@ -30,10 +30,17 @@ const MAX_NAME_BYTES: usize = 200;
 pub(crate) struct PreparedTransactions<D> {
     limit: usize,
     by_name: Mutex<BTreeMap<String, NameState>>,
-    /// `None` before the first one.
-    decisions: Mutex<Option<DecisionJournal<D>>>,
+    decisions: Mutex<Decisions<D>>,
     /// Of those that were committed.
     counters: SharedCounters,
+}
+
+/// Whether decisions are carried out, and by what.
+enum Decisions<D> {
+    /// Before the first prepared transaction.
+    NoJournal,
+    Open(DecisionJournal<D>),
+    Closed,
 }
 
 /// What a name stands for.
@@ -75,7 +82,8 @@ pub(crate) struct PreparedEntry {
 impl<D: Device> PreparedTransactions<D> {
     /// At most so many at a time.
     pub(super) fn new(limit: usize) -> Self {
-        let (by_name, decisions, counters) = (Mutex::default(), Mutex::new(None), SharedCounters::default());
+        let (by_name, decisions, counters) =
+            (Mutex::default(), Mutex::new(Decisions::NoJournal), SharedCounters::default());
         Self { limit, by_name, decisions, counters }
     }
 
@@ -102,6 +110,12 @@ impl<D: Device> PreparedTransactions<D> {
         names.iter().filter_map(entry).collect()
     }
 
+    /// The name of the prepared transaction that an owner of locks stands for.
+    pub(crate) fn name_of(&self, owner: u32) -> Option<String> {
+        let is_its = |state: &NameState| matches!(state, NameState::Prepared(it) if it.owner.number() == owner);
+        self.names().iter().find(|(_, state)| is_its(state)).map(|(name, _)| name.clone())
+    }
+
     /// Takes a name for a transaction that will run.
     pub(super) fn claim(&self, name: &str) -> Result<NameClaim<'_, D>, Error> {
         if !(1..=MAX_NAME_BYTES).contains(&name.len()) {
@@ -117,7 +131,7 @@ impl<D: Device> PreparedTransactions<D> {
             Entry::Vacant(_) if count >= self.limit => Err(Error::TooManyPrepared { limit: self.limit }),
             Entry::Vacant(vacant) => {
                 vacant.insert(NameState::Runs);
-                Ok(NameClaim { name: name.to_owned(), of: self })
+                Ok(NameClaim { name: Some(name.to_owned()), of: self })
             }
         }
     }
@@ -151,15 +165,24 @@ impl<D: Device> PreparedTransactions<D> {
             reason: "a thread panicked while it ended a prepared transaction; open the database again".to_owned(),
         };
         let mut decisions = self.decisions.lock().map_err(panicked)?;
-        if decisions.is_none() {
-            *decisions = Some(DecisionJournal::new(logs, table)?);
+        if matches!(*decisions, Decisions::NoJournal) {
+            *decisions = Decisions::Open(DecisionJournal::new(logs, table)?);
         }
-        work(decisions.as_mut().expect("it was made"))
+        match &mut *decisions {
+            Decisions::Open(journal) => work(journal),
+            Decisions::NoJournal => unreachable!("it was made"),
+            Decisions::Closed => Err(Error::Stopped { reason: "it was closed; open it again".to_owned() }),
+        }
     }
 
-    /// Waits for a decision that is being carried out.
-    pub(super) fn await_decision(&self) {
-        drop(self.decisions.lock());
+    /// Waits for the decision that is being carried out, and lets none begin until the result is dropped.
+    pub(super) fn hold_decisions(&self) -> impl Drop + '_ {
+        self.decisions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the decision that is being carried out, and refuses all further ones.
+    pub(super) fn close(&self) {
+        *self.decisions.lock().unwrap_or_else(PoisonError::into_inner) = Decisions::Closed;
     }
 
     /// Adds a transaction that was prepared, and holds these locks.
@@ -202,7 +225,7 @@ impl<D: Device> PreparedTransactions<D> {
             if !locks.lock_again(&mut undecided.owner, &lost) {
                 return Err(Error::Config(format!(
                     "the locks of prepared transaction `{name}` and of another one do not go together; open the \
-                     database with the lock granularity that it had, and end them first"
+                     database with the former lock granularity (classic.granularity), and end them first"
                 )));
             }
         }
@@ -210,17 +233,24 @@ impl<D: Device> PreparedTransactions<D> {
     }
 }
 
-/// A name whose transaction runs; free again when this is dropped, unless the transaction was prepared.
+/// A name whose transaction runs; free again when this is dropped.
 pub(super) struct NameClaim<'a, D: Device> {
-    name: String,
+    /// `None`: it belongs to the prepared transaction.
+    name: Option<String>,
     of: &'a PreparedTransactions<D>,
+}
+
+impl<D: Device> NameClaim<'_, D> {
+    /// Leaves the name to the transaction, which was prepared.
+    pub(super) fn leave(&mut self) {
+        self.name = None;
+    }
 }
 
 impl<D: Device> Drop for NameClaim<'_, D> {
     fn drop(&mut self) {
-        let mut names = self.of.names();
-        if matches!(names.get(&self.name), Some(NameState::Runs)) {
-            names.remove(&self.name);
+        if let Some(name) = &self.name {
+            self.of.names().remove(name);
         }
     }
 }

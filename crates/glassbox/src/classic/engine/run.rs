@@ -10,7 +10,6 @@
 //! grows with each attempt. A procedure is deterministic code without outside effects, so a restart is not visible.
 
 use std::any::{Any, TypeId};
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -425,7 +424,7 @@ impl Engine<Standard> {
         answer: &mut Answer<P::Output>,
     ) -> Result<Lsn, Error> {
         let at = self.position_of::<P>()?;
-        let _claim = self.prepared.claim(name)?;
+        let mut claim = self.prepared.claim(name)?;
         self.with_decision_journal(|_| Ok(()))?;
         let body = ProcedureBody {
             run: |transaction: &mut StackTransaction<'_, Standard>| run_in(answer, procedure, transaction),
@@ -433,8 +432,9 @@ impl Engine<Standard> {
             end: |session: &mut Session<Standard>| self.suspend(session, name),
         };
         let executed = self.execute_promising(Some(at), P::NAME, P::ABORTS, body)?;
-        if let Err(reason) = executed.outcome {
-            *answer = Answer::Failed(reason.into());
+        match executed.outcome {
+            Ok(()) => claim.leave(),
+            Err(reason) => *answer = Answer::Failed(reason.into()),
         }
         Ok(executed.lsn)
     }
@@ -448,9 +448,10 @@ impl Engine<Standard> {
             Ok(lsn) => match self.put_aside(session, name) {
                 Ok(()) => Attempt::Done(Executed { outcome: Ok(()), lsn }),
                 Err(error) => {
-                    // It is prepared, but was lost here: the next opening finds it.
-                    self.health.stop(error.to_string());
-                    Attempt::Failed(error)
+                    // It is in the log, and the next opening finds it.
+                    let reason = error.to_string();
+                    self.health.stop(reason.clone());
+                    Attempt::Failed(Error::OutcomeUnknown { reason })
                 }
             },
             // Nothing is promised.
@@ -466,9 +467,11 @@ impl Engine<Standard> {
             Ok(())
         })?;
         let suspended = session.journal.suspend()?;
-        let mut owner = mem::replace(&mut session.owner, self.locks.owner());
+        miss::end_run(|reads| self.locks.attribute(&session.owner, reads));
+        let mut owner = self.locks.owner();
+        self.locks.hand_over(&mut session.owner, &mut owner);
+        self.locks.set_txn(&mut session.owner, TxnId::NONE);
         owner.set_txn(transaction);
-        miss::end_run(|reads| self.locks.attribute(&owner, reads));
         self.prepared.add(name, transaction, suspended, owner);
         Ok(())
     }
@@ -477,15 +480,14 @@ impl Engine<Standard> {
         &self,
         work: impl FnOnce(&mut DecisionJournal<WalDevice>) -> Result<O, Error>,
     ) -> Result<O, Error> {
-        self.prepared.with_journal(&self.logs, &self.transactions, |decisions| {
-            self.check()?;
-            work(decisions)
-        })
+        self.prepared.with_journal(&self.logs, &self.transactions, work)
     }
 
     /// Commits a prepared transaction, or rolls it back; durably once the log is up to the position that is returned.
+    /// Also while a close or a bulk load waits for transactions: these may wait for it.
     pub(crate) fn end_prepared(&self, name: &str, commit: bool) -> Result<Lsn, Error> {
         self.with_decision_journal(|decisions| {
+            self.health.check_running()?;
             let mut undecided = self.prepared.take(name)?;
             let undo_bytes = undecided.suspended.undo_bytes();
             decisions.journal.resume(undecided.suspended);
@@ -523,6 +525,11 @@ impl Engine<Standard> {
     /// When these locks contradict each other.
     pub(crate) fn lock_prepared(&self) -> Result<(), Error> {
         self.prepared.lock_again(&self.locks)
+    }
+
+    /// The name of the prepared transaction that an owner of locks stands for.
+    pub(crate) fn prepared_of(&self, owner: u32) -> Option<String> {
+        self.prepared.name_of(owner)
     }
 
     /// The prepared transactions, in the order of their names.

@@ -350,6 +350,7 @@ impl<S: Stack> Engine<S> {
     /// When pages are damaged or cannot be had.
     pub(crate) fn digest(&self) -> Result<u64, Error> {
         self.sessions.quietly(|_| {
+            let _decisions = self.prepared.hold_decisions();
             let mut sum = 0_u64;
             for table in self.tables.iter().flatten() {
                 let name = digest(0, table.schema.name.as_bytes());
@@ -393,6 +394,7 @@ impl<S: Stack> Engine<S> {
     /// pages of two owners or of none. No transaction runs meanwhile.
     pub(crate) fn verify(&self) -> Vec<String> {
         let checked = self.sessions.quietly(|_| {
+            let _decisions = self.prepared.hold_decisions();
             let mut wrong = Vec::new();
             for table in self.tables.iter().flatten() {
                 if let Err(error) = self.verify_table(table, &mut wrong) {
@@ -536,9 +538,18 @@ impl Engine<Standard> {
     /// # Errors
     /// As for [`await_transactions`].
     pub(crate) fn await_transactions(&self, until: Until) -> Result<(), Error> {
-        self.prepared.await_decision();
+        if self.health.is_stopped() {
+            // No decision will end what these wait for.
+            self.locks.end_waits();
+        }
+        drop(self.prepared.hold_decisions());
         let place = |(at, counters)| (counters, move || self.sessions.is_free(at));
         await_transactions("session", self.counters.iter().map(|counters| &**counters).enumerate().map(place), until)
+    }
+
+    /// Refuses further decisions about prepared transactions.
+    pub(crate) fn end_decisions(&self) {
+        self.prepared.close();
     }
 
     /// Ends the background writer, and writes no page from here on: the files may be those of another opening then.

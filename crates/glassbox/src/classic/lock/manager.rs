@@ -195,6 +195,17 @@ impl LockManager {
 }
 
 impl LockManager {
+    /// Gives all locks of an owner, which stays that of its session, to a new one, for a prepared transaction. U
+    /// becomes S, as that writes nothing more.
+    pub(crate) fn hand_over(&self, from: &mut Owner, to: &mut Owner) {
+        assert!(to.count() == 0, "the new owner has locks");
+        std::mem::swap(&mut from.held, &mut to.held);
+        for at in 0..to.count() {
+            let held = to.held.entry(at);
+            held.mode = self.partition(held.hash).hand_over(held.request, to.number);
+        }
+    }
+
     /// Locks what a prepared transaction held, for a new owner, without waiting; `false` if another owner is in the
     /// way. Nothing escalates: locks of further prepared transactions follow.
     pub(crate) fn lock_again(&self, owner: &mut Owner, locks: &[(LockName, LockMode)]) -> bool {

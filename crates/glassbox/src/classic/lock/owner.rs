@@ -79,7 +79,6 @@ pub(super) enum WaitState {
 
 impl Owner {
     /// Its number: unique among existing owners.
-    #[cfg(test)]
     pub(crate) fn number(&self) -> u32 {
         self.number
     }

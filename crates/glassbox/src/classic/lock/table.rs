@@ -206,6 +206,20 @@ impl LockPartition {
         self.settle(head);
     }
 
+    /// Gives a granted lock to another owner, and returns its mode; U becomes S.
+    pub(super) fn hand_over(&mut self, request: u32, owner: u32) -> LockMode {
+        let it = &mut self.nodes[request as usize].request;
+        assert!(it.state == RequestState::Granted, "who waits hands nothing over");
+        it.owner = owner;
+        let Request { head, mode, .. } = *it;
+        if mode == LockMode::U {
+            self.change_mode(request, LockMode::S);
+            self.settle(head);
+            return LockMode::S;
+        }
+        mode
+    }
+
     /// Releases a granted lock.
     #[inline(always)]
     pub(super) fn release(&mut self, request: u32) {

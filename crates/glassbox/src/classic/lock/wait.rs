@@ -196,6 +196,17 @@ impl LockManager {
         Owner { number: number as u32, held: HeldLocks::new(), waiter, escalates: true }
     }
 
+    /// Ends all waits as timeouts do.
+    pub(crate) fn end_waits(&self) {
+        let detector = latch(&self.detector);
+        for (number, owner) in detector.owners.iter().enumerate().filter(|(_, owner)| owner.request != NONE) {
+            let mut partition = self.partition(owner.hash);
+            if partition.waits(owner.request, number as u32) {
+                partition.cancel(owner.request, WaitState::TimedOut);
+            }
+        }
+    }
+
     /// Whether an owner is in a queue, and stays there until another owner acts.
     #[cfg(test)]
     pub(crate) fn is_waiting(&self, number: u32) -> bool {

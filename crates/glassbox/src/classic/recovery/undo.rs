@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::classic::ids::TxnId;
+use crate::classic::lock::{LockName, decode_locks};
 use crate::classic::page::pages::Pages;
 use crate::classic::wal::OwnRecords;
 use crate::classic::wal::forms::Device;
@@ -55,6 +56,14 @@ impl Losers {
     /// How many there are, those in doubt among them.
     pub(crate) fn len(&self) -> usize {
         self.losers.len()
+    }
+
+    /// Whether one in doubt has locked a page.
+    pub(crate) fn lock_pages(&self) -> bool {
+        let prepared = self.losers.values().filter_map(|loser| loser.prepared.as_ref());
+        // A list that cannot be read is refused later.
+        let mut locks = prepared.flat_map(|(_, locks)| decode_locks(locks).unwrap_or_default());
+        locks.any(|(name, _)| matches!(name, LockName::Page(..)))
     }
 
     /// The coordinator's names for those in doubt.

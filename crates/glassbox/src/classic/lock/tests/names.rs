@@ -103,6 +103,26 @@ fn intents_and_reads_for_update_are_stored_as_what_is_left_of_them() {
 }
 
 #[test]
+fn locks_that_are_handed_over_let_readers_beside_what_was_read_for_update() {
+    let locks = LockManager::new(LockConfig::default(), Arc::new(RealClock::new()));
+    let [mut session, mut prepared, mut other] = [(); 3].map(|()| locks.owner());
+    let record = |slot| LockName::Record(StoreId(1), Rid { page: PageId(2), slot });
+    let lock = |owner: &mut _, slot, mode| locks.lock(owner, record(slot), mode, false, Duration::Commit);
+    assert_eq!([lock(&mut session, 0, LockMode::U), lock(&mut session, 1, LockMode::X)], [Outcome::Granted; 2]);
+    assert_eq!(lock(&mut other, 0, LockMode::S), Outcome::WouldBlock);
+    locks.hand_over(&mut session, &mut prepared);
+    assert_eq!((session.count(), locks.names()), (0, 5));
+    assert_eq!(lock(&mut other, 0, LockMode::S), Outcome::Granted);
+    // Neither the session nor others have what was handed over.
+    assert_eq!([lock(&mut session, 1, LockMode::X), lock(&mut other, 1, LockMode::S)], [Outcome::WouldBlock; 2]);
+    locks.release_all(&mut prepared);
+    assert_eq!(lock(&mut session, 1, LockMode::X), Outcome::Granted);
+    locks.release_all(&mut session);
+    locks.release_all(&mut other);
+    assert_eq!(locks.names(), 0);
+}
+
+#[test]
 fn what_is_locked_again_does_not_escalate() {
     let config = LockConfig { escalate_store_at: 2, ..LockConfig::default() };
     let locks = LockManager::new(config, Arc::new(RealClock::new()));
