@@ -73,11 +73,13 @@ pub fn outcomes(claims: &[Claim]) -> String {
     let count = |outcome: Outcome| claims.iter().filter(|claim| claim.outcome() == outcome).count();
     let [reproduced, not, construction, own, unexplained] = Outcome::ALL.map(count);
     let mut text = format!(
-        "Of {} claims of the paper, {reproduced} are reproduced and {} are not. {construction} numbers agree by \
-         construction, and {own} checks are this project's own.",
+        "Of {} claims of the paper, {reproduced} are reproduced and {} are not.",
         reproduced + not + unexplained,
         not + unexplained,
     );
+    if construction + own > 0 {
+        text += &format!(" {construction} numbers agree by construction, and {own} checks are this project's own.");
+    }
     if unexplained > 0 {
         text += &format!(" {unexplained} differ without a known reason.");
     }

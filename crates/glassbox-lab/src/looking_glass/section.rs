@@ -1,7 +1,8 @@
 //! The experiment's section of a report.
 
 use super::ladder::{BARE, Component, FULL, INSTRUCTIONS, KERNEL, Measure, THROUGHPUT};
-use super::{attribution, btrees, explain, page_sizes, schema, shares, switches, tables, taxes, throughput};
+use super::{attribution, btrees, claims, explain, page_sizes, schema, shares, switches, tables, taxes, throughput};
+use crate::claim;
 use crate::format::one_digit;
 use crate::points::Points;
 use crate::section::{Figure, Section};
@@ -25,9 +26,10 @@ fn answer(points: &Points) -> Option<String> {
     let (largest, left) = taxes::largest(points)?;
     let rate = |stack: &str| points.value(THROUGHPUT, stack, Workload::Mix.name());
     Some(format!(
-        "A New-Order on a conventional engine spends its instructions on {}; {} % are useful work. No component makes \
-         the difference alone: of those that can be left out by themselves, {largest} is the most expensive, and \
+        "{} A New-Order on a conventional engine spends its instructions on {}; {} % are useful work. No component \
+         makes the difference alone: of those that can be left out by themselves, {largest} is the most expensive, and \
          without it {} % remain. Without all of them, the engine makes {} times as many transactions.",
+        claims::outcomes(points)?,
         parts.collect::<Vec<_>>().join(", "),
         one_digit(useful),
         one_digit(left),
@@ -61,6 +63,12 @@ pub fn section(points: &Points) -> Section {
     }
     let caption = "Figure 4 of the paper lists a New-Order's and a Payment's calls.";
     figures.push(table("Calls of a transaction", caption, tables::accesses(points)));
+    let of_paper = claims::table(points);
+    if !of_paper.rows.is_empty() {
+        let caption = "A share is reproduced within five points, a multiple within a factor of one and a half, an \
+                       order or a count if it is the same.";
+        figures.push(table("The claims", caption, of_paper));
+    }
     let goals = tables::goals_table(points);
     if !goals.rows.is_empty() {
         figures.push(table("Goals", "With the same of the paper's Shore.", goals));
@@ -78,7 +86,7 @@ pub fn section(points: &Points) -> Section {
         id: "looking-glass".to_owned(),
         title: "OLTP through the Looking Glass".to_owned(),
         lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),
-        outcomes: String::new(),
+        outcomes: claim::counted(&claims::claims(points)),
         facts: vec![("method".to_owned(), LEAD.to_owned())],
         notes_title: "Differences from the paper of more than five points, with the reasons".to_owned(),
         notes,

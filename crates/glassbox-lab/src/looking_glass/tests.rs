@@ -14,7 +14,8 @@ use super::schema::put_schema;
 use super::section::section;
 use super::systems::LadderSystem;
 use super::timing::{LadderPlan, measure, measure_left_out};
-use super::{page_sizes, taxes};
+use super::{claims, page_sizes, taxes};
+use crate::claim::Outcome;
 use crate::measurement::Silent;
 use crate::points::Points;
 use crate::workload::Workload;
@@ -225,6 +226,26 @@ fn the_section_has_the_papers_figures() {
     for figure in section.figures.iter().filter_map(|figure| figure.table.as_ref()) {
         assert!(figure.rows.iter().all(|row| row.len() == figure.header.len()), "{figure:?}");
     }
+}
+
+#[test]
+fn claims_have_the_papers_numbers_and_reasons() {
+    let (points, of_paper) = (invented(), claims::claims(&invented()));
+    assert_eq!(of_paper.len(), 22);
+    let wrong: Vec<_> = of_paper.iter().filter(|claim| !claim.contains_the_papers()).collect();
+    assert!(wrong.is_empty(), "the bounds of these leave out the paper's number: {wrong:#?}");
+    let of = |figure: &str, name: &str| {
+        let found = of_paper.iter().find(|claim| claim.figure == figure && claim.claim.starts_with(name));
+        found.map(|claim| (claim.here, claim.outcome())).unwrap_or_else(|| panic!("no {figure}, {name}"))
+    };
+    assert_eq!(of("Figure 1", "the buffer manager"), (500.0 / 13.0, Outcome::Reproduced));
+    assert_eq!(of("Figure 1", "locking"), (100.0 / 13.0, Outcome::NotReproduced));
+    assert_eq!(of("Section 4.3.1", "steps up"), (3.0, Outcome::Reproduced));
+    assert_eq!(of("Figure 7", "switches"), (11.0, Outcome::Reproduced));
+    assert_eq!(of("Section 1", "New-Order, stripped"), (4.0, Outcome::Reproduced));
+    let section = section(&points);
+    assert!(section.lead.starts_with("Of 22 claims of the paper, ") && section.outcomes.contains(" claims reproduced"));
+    assert!(claims::claims(&Points::default()).is_empty() && claims::outcomes(&Points::default()).is_none());
 }
 
 #[test]

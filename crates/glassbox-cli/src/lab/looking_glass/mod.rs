@@ -128,9 +128,13 @@ fn print(out: &mut dyn Write, points: &Points) -> std::io::Result<()> {
         writeln!(out, "\n{}", of_report(&table))?;
     }
     writeln!(out, "\n{}", of_report(&tables::accesses(points)))?;
-    let goals = tables::goals_table(points);
-    if !goals.rows.is_empty() {
-        writeln!(out, "\n{}", of_report(&goals))?;
+    for table in [looking_glass::claims(points), tables::goals_table(points)] {
+        if !table.rows.is_empty() {
+            writeln!(out, "\n{}", of_report(&table))?;
+        }
+    }
+    if let Some(outcomes) = looking_glass::outcomes(points) {
+        writeln!(out, "\n{outcomes}")?;
     }
     for workload in Workload::ALL {
         for sentence in looking_glass::sentences(points, workload) {

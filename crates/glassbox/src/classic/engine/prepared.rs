@@ -31,7 +31,7 @@ pub(crate) struct PreparedTransactions<D> {
     limit: usize,
     by_name: Mutex<BTreeMap<String, NameState>>,
     decisions: Mutex<Decisions<D>>,
-    /// Of those that were committed.
+    /// Of those that have ended.
     counters: SharedCounters,
 }
 
