@@ -169,6 +169,19 @@ impl PartitionStats {
     }
 }
 
+/// A prepared transaction: it has run, and keeps its locks until it is committed or rolled back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PreparedTransaction {
+    /// Its name.
+    pub name: String,
+    /// Its number, as reports of waits for locks name it.
+    pub transaction: u64,
+    /// Changes of pages that its rollback would undo.
+    pub changes: u64,
+    /// Its locks, without intents.
+    pub locks: u64,
+}
+
 /// Space and rows of one table, over all partitions: in memory, or of its pages on disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TableUsage {

@@ -8,9 +8,8 @@ use crate::config::Execution;
 pub use crate::database::execution::{PredictedTimes, ProcedureExecution};
 pub use crate::database::explain::{LockHolder, LockWait, LockWaitEnd, ReadInTheWay};
 use crate::database::inner::Inner;
-pub use crate::database::prepared::PreparedTransaction;
 pub use crate::database::sessions::{SessionActivity, SessionState};
-pub use crate::executed::{PartitionStats, TableUsage};
+pub use crate::executed::{PartitionStats, PreparedTransaction, TableUsage};
 
 /// Counts since the database was opened, and memory now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

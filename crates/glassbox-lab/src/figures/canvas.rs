@@ -19,6 +19,13 @@ pub(super) const GRID: Colour = Colour(0xe3, 0xe7, 0xec);
 pub(super) const PAPER: Colour = Colour(0xff, 0xff, 0xff);
 
 impl Colour {
+    /// The same, nearer to white by this percentage.
+    pub(crate) fn paler(self, percent: u64) -> Self {
+        let Self(red, green, blue) = self;
+        let paler = |part: u8| part + (u64::from(255 - part) * percent / 100) as u8;
+        Self(paler(red), paler(green), paler(blue))
+    }
+
     fn rgb(self) -> RGBColor {
         RGBColor(self.0, self.1, self.2)
     }

@@ -14,7 +14,7 @@ use super::schema::put_schema;
 use super::section::section;
 use super::systems::LadderSystem;
 use super::timing::{LadderPlan, measure, measure_left_out};
-use super::{claims, page_sizes, taxes};
+use super::{claims, page_sizes, paper, taxes};
 use crate::claim::Outcome;
 use crate::measurement::Silent;
 use crate::points::Points;
@@ -238,6 +238,8 @@ fn claims_have_the_papers_numbers_and_reasons() {
         let found = of_paper.iter().find(|claim| claim.figure == figure && claim.claim.starts_with(name));
         found.map(|claim| (claim.here, claim.outcome())).unwrap_or_else(|| panic!("no {figure}, {name}"))
     };
+    let numbers: Vec<_> = of_paper[..12].iter().filter_map(|claim| claim.paper_number()).collect();
+    assert_eq!(numbers, [paper::NEW_ORDER_SHARES, paper::PAYMENT_SHARES].concat());
     assert_eq!(of("Figure 1", "the buffer manager"), (500.0 / 13.0, Outcome::Reproduced));
     assert_eq!(of("Figure 1", "locking"), (100.0 / 13.0, Outcome::NotReproduced));
     assert_eq!(of("Section 4.3.1", "steps up"), (3.0, Outcome::Reproduced));

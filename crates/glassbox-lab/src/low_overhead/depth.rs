@@ -39,14 +39,13 @@ pub(super) fn series() -> Vec<Series> {
 pub(super) fn figure(points: &Points) -> Option<Figure> {
     let rows: Vec<_> = rows().collect();
     let colour = |scheme, aborts: u64| {
-        let Colour(red, green, blue) = match scheme {
+        let full = match scheme {
             SchemeKind::Blocking => Colour(0x4e, 0x79, 0xa7),
             SchemeKind::Speculation => Colour(0x2f, 0x8f, 0x4e),
             _ => Colour(0xe1, 0x57, 0x59),
         };
         // The more aborts, the paler.
-        let paler = |part: u8| part + ((u64::from(255 - part) * aborts) / 100) as u8;
-        Colour(paler(red), paler(green), paler(blue))
+        full.paler(aborts)
     };
     let shown = |(row, scheme, aborts): &(String, SchemeKind, u64)| (row.clone(), colour(*scheme, *aborts));
     let shown: Vec<_> = rows.iter().map(shown).collect();

@@ -45,9 +45,8 @@ pub(super) fn series() -> Vec<Series> {
 pub(super) fn figure(points: &Points) -> Option<Figure> {
     let of = |conflicts: u64| {
         SCHEMES.map(|(name, _)| {
-            let Colour(red, green, blue) = if name == OPTIMISTIC { Colour(0x76, 0x5c, 0x48) } else { colour(name) };
-            let paler = |part: u8| if conflicts == 0 { part } else { part + (255 - part) / 2 };
-            (row(name, conflicts), Colour(paler(red), paler(green), paler(blue)))
+            let full = if name == OPTIMISTIC { Colour(0x76, 0x5c, 0x48) } else { colour(name) };
+            (row(name, conflicts), full.paler(if conflicts == 0 { 0 } else { 50 }))
         })
     };
     let shown: Vec<_> = CONFLICTS.into_iter().flat_map(of).collect();

@@ -54,7 +54,6 @@ pub(crate) use buffer::{DOUBLE, PAGES, check_file, repair};
 pub(crate) use directory::StoreKind;
 pub(crate) use engine::Engine;
 pub(crate) use engine::open::{OpenedVolume, PAGES_PER_SESSION};
-pub(crate) use engine::prepared::PreparedEntry;
 pub(crate) use lock::{LockName, Wait, WaitEnd};
 pub(crate) use page::is_page_size;
 pub(crate) use stack::{Stack, StackLogs};

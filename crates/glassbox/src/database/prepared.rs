@@ -1,34 +1,13 @@
 //! Prepared transactions: what a database does in a two-phase commit that a program coordinates.
 
-use serde::Serialize;
-
 use crate::answer::Answer;
-use crate::classic::{self, PreparedEntry};
+use crate::classic;
 use crate::database::Database;
 use crate::database::any_engine::AnyEngine;
 use crate::error::Error;
+use crate::executed::PreparedTransaction;
 use crate::log::Lsn;
 use crate::procedure::Procedure;
-
-/// A prepared transaction: it has run, and keeps its locks until it is committed or rolled back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PreparedTransaction {
-    /// Its name.
-    pub name: String,
-    /// Its number, as reports of waits for locks name it.
-    pub transaction: u64,
-    /// Changes of pages that its rollback would undo.
-    pub changes: u64,
-    /// Its locks, without intents.
-    pub locks: u64,
-}
-
-impl From<PreparedEntry> for PreparedTransaction {
-    fn from(entry: PreparedEntry) -> Self {
-        let PreparedEntry { name, transaction, changes, locks } = entry;
-        Self { name, transaction: transaction.0, changes: changes as u64, locks: locks as u64 }
-    }
-}
 
 impl Database {
     /// Runs a procedure and prepares its transaction under a name: the first phase of a two-phase commit. When this
@@ -131,8 +110,7 @@ impl Database {
 
     /// The prepared transactions, in the order of their names. Empty on the partitioned engine, which has none.
     pub fn prepared(&self) -> Vec<PreparedTransaction> {
-        let engine = self.inner.engine.as_classic();
-        engine.map(|engine| engine.prepared().into_iter().map(Into::into).collect()).unwrap_or_default()
+        self.inner.engine.as_classic().map(classic::Engine::prepared).unwrap_or_default()
     }
 }
 

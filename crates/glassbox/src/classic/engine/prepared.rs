@@ -14,14 +14,13 @@ use std::collections::btree_map::Entry;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::classic::ids::TxnId;
 use crate::classic::lock::{LockManager, LockMode, LockName, Owner, decode_locks};
 use crate::classic::recovery::InDoubt;
 use crate::classic::wal::forms::{Device, Logs};
 use crate::classic::wal::table::TransactionTable;
 use crate::classic::wal::transaction::{Suspended, TransactionLog};
 use crate::error::Error;
-use crate::executed::SharedCounters;
+use crate::executed::{PreparedTransaction, SharedCounters};
 
 /// The maximum length of a name, in bytes.
 const MAX_NAME_BYTES: usize = 200;
@@ -53,7 +52,6 @@ enum NameState {
 }
 
 pub(super) struct Undecided {
-    transaction: TxnId,
     pub(super) suspended: Suspended,
     pub(super) owner: Owner,
     /// The number of its locks without intents.
@@ -68,15 +66,6 @@ pub(super) struct DecisionJournal<D> {
     /// Appends nothing: it keeps the room for rollbacks.
     room: D,
     undo_bytes: u64,
-}
-
-/// A prepared transaction, for reports.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PreparedEntry {
-    pub(crate) name: String,
-    pub(crate) transaction: TxnId,
-    pub(crate) changes: usize,
-    pub(crate) locks: usize,
 }
 
 impl<D: Device> PreparedTransactions<D> {
@@ -96,14 +85,14 @@ impl<D: Device> PreparedTransactions<D> {
     }
 
     /// In the order of their names.
-    pub(crate) fn list(&self) -> Vec<PreparedEntry> {
+    pub(crate) fn list(&self) -> Vec<PreparedTransaction> {
         let names = self.names();
         let entry = |(name, state): (&String, &NameState)| match state {
-            NameState::Prepared(it) => Some(PreparedEntry {
+            NameState::Prepared(it) => Some(PreparedTransaction {
                 name: name.clone(),
-                transaction: it.transaction,
-                changes: it.suspended.changes(),
-                locks: it.locks,
+                transaction: it.suspended.transaction().0,
+                changes: it.suspended.changes() as u64,
+                locks: it.locks as u64,
             }),
             NameState::Runs | NameState::Ends => None,
         };
@@ -186,10 +175,11 @@ impl<D: Device> PreparedTransactions<D> {
     }
 
     /// Adds a transaction that was prepared, and holds these locks.
-    pub(super) fn add(&self, name: &str, transaction: TxnId, suspended: Suspended, owner: Owner) {
+    pub(super) fn add(&self, name: &str, suspended: Suspended, mut owner: Owner) {
+        owner.set_txn(suspended.transaction());
         let is_intent = |mode| matches!(mode, LockMode::IS | LockMode::IX);
         let locks = owner.locks().filter(|(_, mode)| !is_intent(*mode)).count();
-        let undecided = Undecided { transaction, suspended, owner, locks, lost_locks: Vec::new() };
+        let undecided = Undecided { suspended, owner, locks, lost_locks: Vec::new() };
         self.names().insert(name.to_owned(), NameState::Prepared(Box::new(undecided)));
     }
 
@@ -207,7 +197,7 @@ impl<D: Device> PreparedTransactions<D> {
         let name = String::from_utf8(global).map_err(|bad| damaged(bad.to_string()))?;
         let lost_locks = decode_locks(&locks).map_err(|bad| damaged(bad.to_string()))?;
         owner.set_txn(transaction);
-        let undecided = Undecided { transaction, suspended, owner, locks: lost_locks.len(), lost_locks };
+        let undecided = Undecided { suspended, owner, locks: lost_locks.len(), lost_locks };
         match self.names().insert(name.clone(), NameState::Prepared(Box::new(undecided))) {
             None => Ok(()),
             Some(_) => Err(damaged(format!("another one has the name `{name}`"))),

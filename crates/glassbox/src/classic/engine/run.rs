@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::answer::{Answer, run_in};
-use crate::classic::engine::prepared::{DecisionJournal, PreparedEntry};
+use crate::classic::engine::prepared::DecisionJournal;
 use crate::classic::engine::sessions::Sessions;
 use crate::classic::engine::{Engine, TreeUndo};
 use crate::classic::ids::TxnId;
@@ -29,7 +29,7 @@ use crate::classic::wal::forms::{Device, Logs, WalDevice};
 use crate::classic::wal::transaction::{Savepoint, Undoable};
 use crate::config::FetchMethod;
 use crate::error::Error;
-use crate::executed::Executed;
+use crate::executed::{Executed, PreparedTransaction};
 use crate::failure::{BrokenPromise, FOREIGN_RETRY};
 use crate::log::Lsn;
 use crate::procedure::{AbortReason, Aborts, Declared, DryRun, Procedure, ReadWriteSet, Stop};
@@ -461,7 +461,7 @@ impl Engine<Standard> {
 
     /// Takes a prepared transaction out of its session.
     fn put_aside(&self, session: &mut Session<Standard>, name: &str) -> Result<(), Error> {
-        let (transaction, undo_bytes) = (session.journal.transaction(), session.journal.undo_bytes());
+        let undo_bytes = session.journal.undo_bytes();
         self.with_decision_journal(|decisions| {
             decisions.keep_room(undo_bytes);
             Ok(())
@@ -471,8 +471,7 @@ impl Engine<Standard> {
         let mut owner = self.locks.owner();
         self.locks.hand_over(&mut session.owner, &mut owner);
         self.locks.set_txn(&mut session.owner, TxnId::NONE);
-        owner.set_txn(transaction);
-        self.prepared.add(name, transaction, suspended, owner);
+        self.prepared.add(name, suspended, owner);
         Ok(())
     }
 
@@ -533,7 +532,7 @@ impl Engine<Standard> {
     }
 
     /// The prepared transactions, in the order of their names.
-    pub(crate) fn prepared(&self) -> Vec<PreparedEntry> {
+    pub(crate) fn prepared(&self) -> Vec<PreparedTransaction> {
         self.prepared.list()
     }
 }

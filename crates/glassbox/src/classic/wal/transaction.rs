@@ -383,9 +383,11 @@ impl Suspended {
         slot.set_state(State::Prepared);
         Self { active, slot }
     }
-}
 
-impl Suspended {
+    pub(crate) fn transaction(&self) -> TxnId {
+        self.active.transaction
+    }
+
     /// Changes that its rollback would undo.
     pub(crate) fn changes(&self) -> usize {
         self.active.own.len()

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use crate::classic::{Engine, OpenedVolume, PAGES};
 use crate::config::{Architecture, ClassicConfig, Config};
 use crate::database::claim::log_config;
-use crate::database::prepared::PreparedTransaction;
 use crate::error::Error;
-use crate::executed::TableUsage;
+use crate::executed::{PreparedTransaction, TableUsage};
 use crate::io::{Files, Overlay, RealClock};
 use crate::log::{Log, Lsn};
 use crate::store::{Manifest, VolumeEntry};
@@ -95,7 +94,7 @@ impl Recovered {
         for (number, table) in manifest.tables.iter().enumerate() {
             engine.add_table(number, table, Some(table))?;
         }
-        let prepared: Vec<PreparedTransaction> = engine.prepared().into_iter().map(Into::into).collect();
+        let prepared = engine.prepared();
         for transaction in &prepared {
             engine.end_prepared(&transaction.name, false)?;
         }
