@@ -2,8 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use glassbox::config::{ClassicConfig, ExecutionPolicy, Granularity};
 use glassbox::io::{Crash, Faults, MemoryFiles, RealClock};
@@ -133,6 +134,16 @@ fn waits_until<O: Send + 'static>(
     done.recv_timeout(Duration::from_secs(20)).expect("it still waits")
 }
 
+/// Waits until so many sessions wait for a prepared transaction.
+fn until_waiting(db: &Database, sessions: usize) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let waits = |it: &&SessionState| it.to_string().contains("behind prepared transaction");
+    while db.sessions().unwrap().iter().filter(waits).count() != sessions {
+        assert!(Instant::now() < deadline, "{:?}", db.sessions());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn begun<O: Send + 'static>(db: &Arc<Database>, work: impl FnOnce(&Database) -> O + Send + 'static) -> Receiver<O> {
     let ((done, is_done), db) = (channel(), Arc::clone(db));
     std::thread::spawn(move || done.send(work(&db)));
@@ -214,7 +225,7 @@ fn decisions_need_no_session() {
     let read = |db: &Database| db.transaction(|tx| Ok(tx.get::<Account>(&3)?.map(|row| row.balance))).unwrap();
     // Both sessions wait for it.
     let readers = [begun(&db, read), begun(&db, read)];
-    assert!(readers.iter().all(|reader| reader.recv_timeout(Duration::from_millis(50)).is_err()));
+    until_waiting(&db, 2);
     let sessions = db.sessions().unwrap();
     let say_so = |it: &SessionState| it.to_string().ends_with(" of table `account`, behind prepared transaction `a`");
     assert!(sessions.len() == 2 && sessions.iter().all(say_so), "{sessions:?}");
@@ -334,8 +345,10 @@ fn a_decision_is_carried_out_while_a_close_waits() {
     db.prepare("a", &take(3, 30)).unwrap();
     db.prepare("b", &take(7, 30)).unwrap();
     let read = |db: &Database| db.transaction(|tx| Ok(tx.get::<Account>(&3)?.map(|row| row.balance)));
-    let (reader, closer) = (begun(&db, read), begun(&db, Database::close));
-    assert!(reader.recv_timeout(Duration::from_millis(50)).is_err() && closer.try_recv().is_err());
+    let reader = begun(&db, read);
+    until_waiting(&db, 1);
+    let closer = begun(&db, Database::close);
+    assert!(closer.recv_timeout(Duration::from_millis(50)).is_err() && reader.try_recv().is_err());
     db.commit_prepared("a").unwrap();
     let read = reader.recv_timeout(Duration::from_secs(20)).expect("it still waits");
     assert!(matches!(read, Ok(Some(70)) | Err(Error::Stopped { .. })), "{read:?}");
@@ -352,7 +365,7 @@ fn who_waits_for_it_ends_when_the_database_has_stopped() {
     db.prepare("a", &take(3, 30)).unwrap();
     let read = |db: &Database| db.transaction(|tx| Ok(tx.get::<Account>(&3)?.map(|row| row.balance)));
     let reader = begun(&db, read);
-    assert!(reader.recv_timeout(Duration::from_millis(50)).is_err());
+    until_waiting(&db, 1);
     files.set_faults(Faults { fail_force: Some(files.forces()), ..Faults::default() });
     assert!(db.transaction(|tx| tx.update::<Account, _>(&8, |row| row.balance += 1)).is_err());
     assert!(matches!(db.commit_prepared("a"), Err(Error::Stopped { .. })));
@@ -366,11 +379,16 @@ fn who_waits_for_it_ends_when_the_database_has_stopped() {
 fn a_vote_beside_a_refused_load_or_a_close_is_a_vote() {
     let files = MemoryFiles::new();
     let db = Arc::new(filled(&files, classic()));
-    let voting = begun(&db, |db: &Database| {
+    let counted = Arc::new(AtomicU64::new(0));
+    let count = counted.clone();
+    let voting = begun(&db, move |db: &Database| {
         let mut votes = 0;
         loop {
             match db.prepare(&format!("{votes}"), &take(votes % 9, 0)) {
-                Ok(_) => votes += 1,
+                Ok(_) => {
+                    votes += 1;
+                    count.store(votes, Ordering::Relaxed);
+                }
                 Err(Error::Loading) => {}
                 Err(error) => return (votes, error),
             }
@@ -379,9 +397,13 @@ fn a_vote_beside_a_refused_load_or_a_close_is_a_vote() {
             }
         }
     });
-    for _ in 0..200 {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut loads = 0;
+    while loads < 200 || counted.load(Ordering::Relaxed) < 10 {
         assert!(db.bulk_load().is_err(), "there are rows");
         assert!(voting.try_recv().is_err(), "a refused load has stopped it");
+        assert!(Instant::now() < deadline, "{loads} loads and {} votes", counted.load(Ordering::Relaxed));
+        loads += 1;
     }
     db.close().unwrap();
     let (votes, error) = voting.recv_timeout(Duration::from_secs(20)).unwrap();
