@@ -39,6 +39,11 @@ pub struct Arguments {
     /// when the log has the one before
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub epoch_us: u32,
+    /// Blocking, speculation and two-phase locking: a coordinator collects what it has for partitions for this many
+    /// microseconds, so that it leaves together: more transactions a second where the coordinator is the limit, and
+    /// each of them is later
+    #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub tick_us: u32,
     /// Deterministic schemes: all --coordinators are sequencers, each for a part of the clients, and their clocks make
     /// one order of their epochs [default: one sequencer, and the others are its hot backups]
     #[arg(long)]
@@ -353,9 +358,18 @@ impl Arguments {
     }
 
     fn order(&self) -> OrderSettings {
-        let &Self { epoch_us, max_lag_us, by_clocks, members, catch_up_mb_s, .. } = self;
+        let &Self { epoch_us, tick_us, max_lag_us, by_clocks, members, catch_up_mb_s, .. } = self;
         let (agreement, members) = (self.is_agreed().then(AgreementSettings::default), members.unwrap_or(0));
-        OrderSettings { epoch_us, max_lag_us, by_clocks, catch_up_mb_s, agreement, members, ..OrderSettings::new() }
+        OrderSettings {
+            epoch_us,
+            tick_us,
+            max_lag_us,
+            by_clocks,
+            catch_up_mb_s,
+            agreement,
+            members,
+            ..OrderSettings::new()
+        }
     }
 
     /// The cluster, without the addresses of its processes.

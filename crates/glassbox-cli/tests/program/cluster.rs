@@ -9,9 +9,11 @@ const SCHEMES: [&str; 4] = ["blocking", "speculation", "locking", "occ"];
 
 #[test]
 fn tpcc_is_right_under_every_scheme() {
-    for (scheme, coordinators) in SCHEMES.into_iter().zip(["1", "2", "1", "1"]) {
+    let orders = [["1", "300"], ["2", "300"], ["1", "0"], ["1", "0"]];
+    for (scheme, [coordinators, tick_us]) in SCHEMES.into_iter().zip(orders) {
         let tpcc = ["tpcc", "--small", "--warehouses", "3", "--seconds", "1", "--clients", "4"];
-        let cluster = ["cluster", "--coordinators", coordinators, "--scheme", scheme, "--rtt-us", "40"];
+        let order = ["--coordinators", coordinators, "--tick-us", tick_us];
+        let cluster = [&["cluster", "--scheme", scheme, "--rtt-us", "40"], &order[..]].concat();
         let ran = run_well(&[&cluster[..], &tpcc].concat());
         for words in
             ["New-Order", "Payment", scheme, "40 us injected", "all 13 conditions hold", "2 backups have the rows"]
@@ -32,6 +34,8 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
             assert!(ran.out.contains(words), "no `{words}` under {scheme} in {}", ran.out);
         }
     }
+    let ran = run(&["cluster", "--scheme", "locking", "--tick-us", "100", "micro"]);
+    assert!(ran.status == Some(1) && ran.err.contains("`order.tick_us` is 100"), "{}", ran.err);
     let ran = run(&["cluster", "--replicas", "1", "--incidents", "1", "micro"]);
     assert!(ran.status == Some(1) && ran.err.contains("--replicas 2, or --dir"), "{}", ran.err);
 }

@@ -6,4 +6,5 @@ pub(crate) mod commit;
 pub(crate) mod deadlocks;
 mod recovery;
 mod termination;
+pub(crate) mod tick;
 mod unacked_decisions;

@@ -19,7 +19,8 @@ impl Member {
         if !next.follows(&self.configuration) {
             return;
         }
-        let before = std::mem::replace(&mut self.configuration, next);
+        self.tick.end_epoch(self.configuration.epoch, out);
+        let (before, first) = (std::mem::replace(&mut self.configuration, next), out.actions.len());
         self.order_since = self.configuration.order_since();
         match self.me {
             Address::Replica { partition, .. } => self.take_role(usize::from(partition), &before, now_us, out),
@@ -42,6 +43,7 @@ impl Member {
             Address::Client(_) => {}
         }
         self.begun = self.role.begun(self.me, &self.configuration);
+        self.hold(first, now_us, out);
         let epoch = self.configuration.epoch;
         let due: Vec<_> = self.early.extract_if(.., |(_, packet)| packet.epoch <= epoch).collect();
         for (from, packet) in due {

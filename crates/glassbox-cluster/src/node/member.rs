@@ -9,6 +9,7 @@ use glassbox::research::shard::{Shard, Stamp};
 use glassbox::{Error, Procedure};
 
 use crate::coordinator::commit::Ended;
+use crate::coordinator::tick::Tick;
 use crate::deterministic::executor::Executor;
 use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
@@ -46,6 +47,8 @@ pub struct Member {
     /// How it orders inputs while it is the sequencer, and when it refuses calls.
     pub(crate) order: OrderSettings,
     pub(crate) admission: Admission,
+    /// What it has for partitions while it is the coordinator.
+    pub(crate) tick: Tick,
     /// Its part in the agreement on the input log, if there is one.
     pub(crate) agreed: Option<Box<AgreedLog>>,
     /// How often a sequencer has stopped it.
@@ -93,6 +96,7 @@ impl Member {
             journals,
             order,
             admission,
+            tick: Tick::default(),
             agreed,
             stops: 0,
             coordinators: 0,
@@ -271,6 +275,7 @@ impl Member {
         let is_elected = elects && matches!(from, Address::Coordinator(_));
         self.dispatch(if is_elected { COORDINATOR } else { from }, packet, now_us, out);
         self.redirect(first, out);
+        self.hold(first, now_us, out);
     }
 
     /// Sends to the elected coordinator what was for the coordinator, from this action on.
@@ -283,6 +288,13 @@ impl Member {
             if let Action::Send(to @ Address::Coordinator(_), _) = action {
                 *to = elected;
             }
+        }
+    }
+
+    /// Keeps what a coordinator has for partitions until its tick, from this action on.
+    pub(crate) fn hold(&mut self, first: usize, now_us: u64, out: &mut Outbox) {
+        if self.order.tick_us > 0 && matches!(self.role, Role::Coordinator(_)) {
+            self.tick.hold(self.order.tick_us, first, now_us, out);
         }
     }
 
@@ -529,11 +541,12 @@ impl Member {
             Role::Joining { next_source, .. } => next_source.map(|next| next.at_us),
             _ => None,
         };
-        own.into_iter().chain(self.agreed.as_ref().map(|it| it.next_tick_us())).min()
+        own.into_iter().chain(self.tick.next_us()).chain(self.agreed.as_ref().map(|it| it.next_tick_us())).min()
     }
 
     /// Does what is due at this time.
     pub fn tick(&mut self, now_us: u64, out: &mut Outbox) {
+        self.tick.release(now_us, out);
         match &mut self.role {
             Role::Sequencer(sequencer) => sequencer.tick(now_us, out),
             Role::Returned(returned) => returned.ask(&self.configuration, self.coordinators, now_us, out),

@@ -64,6 +64,9 @@ pub struct OrderSettings {
     /// each sender; 0, the default: 8. Inputs, which it executes too, are sent at a quarter of it, but at least a
     /// third faster than they are added to the log.
     pub catch_up_mb_s: u32,
+    /// Under a scheme with a coordinator: how long it collects what it has for partitions, in microseconds, so that it
+    /// leaves together; 0, the default: each message leaves at once.
+    pub tick_us: u32,
     /// In replica sets: how many kibibytes of what a replica sent to another partition it keeps for replicas of that
     /// one that are away; 0, the default: 65,536. One that needs more takes the rows of another set.
     pub kept_kb: u32,
@@ -91,6 +94,7 @@ impl OrderSettings {
             again_at_once: 0,
             logged: 0,
             catch_up_mb_s: 0,
+            tick_us: 0,
             kept_kb: 0,
             late_us: 0,
             agreement: None,

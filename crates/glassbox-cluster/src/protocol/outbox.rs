@@ -9,6 +9,8 @@ use crate::protocol::message::Message;
 pub enum Action {
     /// Send a message. An entry of the stream that a replica sends to itself is to be written to its journal.
     Send(Address, Message),
+    /// Send a message that was ready in this earlier epoch.
+    SendEarlier(u64, Address, Message),
     /// Discard the journal: this replica is sent other rows.
     Forget,
     /// Tell the operator.

@@ -130,6 +130,10 @@ fn send(node: &mut Node, out: &mut Outbox, link: &mut impl Link, began: Option<I
                     sent += 1;
                     link.send(to, Packet { epoch, message });
                 }
+                Some(Action::SendEarlier(epoch, to, message)) => {
+                    sent += 1;
+                    link.send(to, Packet { epoch, message });
+                }
                 Some(Action::Report(line)) => eprintln!("{line}"),
                 Some(Action::Work(work)) if began.is_some() => works.push(work),
                 Some(_) | None => {}

@@ -82,10 +82,14 @@ impl Processes {
                  needs an agreed log; give --log raft (`order.agreement`), or --replicas 1"
             ),
         )?;
-        let OrderSettings { epoch_us, max_lag_us, .. } = self.order;
+        let OrderSettings { epoch_us, max_lag_us, tick_us, .. } = self.order;
         refuse(
             epoch_us > 0 && !scheme.is_deterministic(),
             format!("`order.epoch_us` is {epoch_us}, and scheme `{scheme}` has no epochs; give 0"),
+        )?;
+        refuse(
+            tick_us > 0 && (scheme.is_deterministic() || scheme.clients_coordinate()),
+            format!("`order.tick_us` is {tick_us}, and scheme `{scheme}` has no coordinator that could wait; give 0"),
         )?;
         refuse(
             max_lag_us > 0 && !(scheme.is_deterministic() || matches!(scheme, SchemeKind::TwoPhase(_))),

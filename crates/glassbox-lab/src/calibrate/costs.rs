@@ -104,6 +104,7 @@ fn table(points: &Points, figure: &str) -> Option<Costs> {
         single_ns: ns("t_sp")?,
         single_undo_ns: ns("t_spS")?,
         fragment_ns: ns("fragment")?,
+        shared_message_ns: 0,
         decide_ns: ns("decision")?,
         locking_thousandths: ns("l")?,
         fragment_locking_thousandths: ns("l of a fragment")?,

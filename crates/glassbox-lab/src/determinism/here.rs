@@ -138,6 +138,7 @@ fn predict(
         single_ns: 0,
         single_undo_ns: 0,
         fragment_ns: 0,
+        shared_message_ns: 0,
         decide_ns: 0,
         locking_thousandths: 0,
         fragment_locking_thousandths: 0,

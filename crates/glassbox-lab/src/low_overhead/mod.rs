@@ -36,6 +36,7 @@ pub(crate) mod series;
 mod simulate;
 mod table1;
 mod table2;
+mod ticks;
 pub(crate) mod tpcc;
 
 pub use crate::claim::{CHECKS, Claim};

@@ -12,6 +12,10 @@ pub struct Costs {
     pub single_undo_ns: u64,
     /// A fragment of a distributed transaction; with `decide_ns`, the paper's *t_mpC*.
     pub fragment_ns: u64,
+    /// Of this, what a message and its answer cost, and fragments of one batch share; 0: each message leaves alone, and
+    /// costs as much as any other one.
+    #[serde(default)]
+    pub shared_message_ns: u64,
     /// Carrying out a decision.
     pub decide_ns: u64,
     /// The additional cost of locks in thousandths: the paper's *l*.
@@ -41,6 +45,7 @@ impl Costs {
             single_ns: 64_000,
             single_undo_ns: 73_000,
             fragment_ns: 45_000,
+            shared_message_ns: 0,
             decide_ns: 10_000,
             locking_thousandths: 132,
             fragment_locking_thousandths: 132,
@@ -72,6 +77,16 @@ impl Costs {
             undo_ns: keep_ns,
             ..micro
         }
+    }
+
+    /// The same, if messages that leave for a party at once cost as much as one.
+    pub fn with_batches(self) -> Self {
+        Self { shared_message_ns: self.message_ns(), ..self }
+    }
+
+    /// Whether messages that leave for a party at once are one.
+    pub(super) fn has_batches(&self) -> bool {
+        self.shared_message_ns > 0
     }
 
     /// The cost of a message and its answer at a partition, from the costs of a transaction on one and on two

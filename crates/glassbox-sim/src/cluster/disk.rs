@@ -116,7 +116,7 @@ impl<W: Workload> World<W> {
         let Some(node) = self.nodes.get_mut(&me) else { return };
         let Machine::Member(member) = &node.machine else { return };
         let packet = Packet { epoch: member.epoch(), message: Message::Ack { sequence } };
-        node.receive(me, Some(packet), false);
+        node.receive(me, (Some(packet), false), false);
     }
 
     fn begin_base(&mut self, me: Address, at_ns: u64, base: Base) {
@@ -286,6 +286,36 @@ impl<W: Workload> World<W> {
         }
     }
 
+    /// Adds a restarted member that begins with nothing.
+    pub(super) fn add_member(&mut self, me: Address) {
+        match me {
+            Address::Replica { .. } => self.add_replica(me, false),
+            _ => self.add_coordinator(me),
+        }
+    }
+
+    /// Adds a coordinator, or a member of the sequencer's group.
+    pub(super) fn add_coordinator(&mut self, me: Address) {
+        self.stop_disk(me);
+        let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
+        let is_ordered = self.settings.scheme.is_deterministic();
+        let is_restarted = is_ordered && configuration.epoch > 1 && configuration.agreement.is_none();
+        if is_restarted && configuration.coordinator_since(me).is_some() {
+            return self.add_recovered(me);
+        }
+        let member = if is_restarted {
+            Member::returning(me, configuration, self.empty_shard(me), &mut out)
+        } else {
+            Member::coordinator(me, configuration, &mut out)
+        };
+        let mut member = member.with_order(self.settings.order).with_coordinators(self.settings.coordinators);
+        if (is_ordered || self.settings.order.agreement.is_some()) && self.settings.journals {
+            member.begin_journal(&mut out);
+        }
+        self.add(me, Machine::Member(Box::new(member)));
+        self.carry_out(me, self.now_ns, out);
+    }
+
     /// Adds a member that continues from its disk.
     pub(super) fn add_recovered(&mut self, me: Address) {
         let (make, mut out, recovered) = (self.empty_shard(me), Outbox::default(), self.replay(me));
@@ -343,7 +373,7 @@ impl<W: Workload> World<W> {
         }
         for coordinator in (0..self.settings.coordinators).map(Address::Coordinator) {
             let arrival = self.links.arrival(member, coordinator, self.now_ns, &mut self.dice);
-            self.fly(member, coordinator, None, arrival);
+            self.fly(member, coordinator, (None, false), arrival);
         }
     }
 

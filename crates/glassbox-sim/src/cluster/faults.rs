@@ -474,7 +474,7 @@ impl<W: Workload> World<W> {
         sent[arrives..].iter().for_each(|number| drop(self.flying.remove(number)));
         let arrival = self.links.arrival(from, to, self.now_ns, &mut self.dice);
         self.broken.insert((to, from));
-        self.fly(from, to, None, arrival);
+        self.fly(from, to, (None, false), arrival);
     }
 
     /// Whether a client was stopped and has no successor yet.

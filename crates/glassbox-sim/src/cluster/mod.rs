@@ -4,6 +4,7 @@
 //! Nothing here is measured: a run depends on its seed and its [`Costs`] alone, and is the same each time. Figures made
 //! from it say that they are simulated.
 
+mod batch;
 mod canary;
 pub mod checks;
 mod client;

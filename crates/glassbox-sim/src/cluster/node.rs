@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use glassbox_cluster::auto::Tally;
 use glassbox_cluster::{Action, Address, Member, Message, Outbox, Packet, Role};
 
+use super::batch::Batch;
 use super::client::Client;
 use super::costs::Costs;
 use super::workload::Workload;
@@ -17,8 +18,9 @@ pub(super) enum Machine<W: Workload> {
 
 pub(super) struct Node<W: Workload> {
     pub(super) machine: Machine<W>,
-    /// Senders and packets; `None`: their connection broke.
-    pub(super) inbox: VecDeque<(Address, Option<Packet>)>,
+    /// Senders and packets; `None`: their connection broke. Whether others of the same batch follow.
+    pub(super) inbox: VecDeque<(Address, (Option<Packet>, bool))>,
+    pub(super) batch: Batch,
     /// Whether it is at work; it then looks into its inbox when it is done.
     pub(super) busy: bool,
     /// Its incarnation, which distinguishes it from predecessors with the same address.
@@ -41,10 +43,11 @@ pub(super) struct Node<W: Workload> {
 
 impl<W: Workload> Node<W> {
     pub(super) fn new(machine: Machine<W>, life: u64) -> Self {
-        let (inbox, tally) = (VecDeque::new(), Tally::default());
+        let (inbox, batch, tally) = (VecDeque::new(), Batch::default(), Tally::default());
         Self {
             machine,
             inbox,
+            batch,
             busy: false,
             life,
             slow: 1,
@@ -58,7 +61,7 @@ impl<W: Workload> Node<W> {
     }
 
     /// Receives a message: after all others, or after those of coordinators.
-    pub(super) fn receive(&mut self, from: Address, packet: Option<Packet>, coordinators_first: bool) {
+    pub(super) fn receive(&mut self, from: Address, packet: (Option<Packet>, bool), coordinators_first: bool) {
         let is_coordinator = |from: &Address| matches!(from, Address::Coordinator(_));
         let first = coordinators_first && is_coordinator(&from);
         let at = if first { self.inbox.iter().position(|(from, _)| !is_coordinator(from)) } else { None };
@@ -76,6 +79,8 @@ impl<W: Workload> Node<W> {
     /// Takes the next step; whether there was one.
     pub(super) fn work(&mut self, now_ns: u64, out: &mut Outbox) -> bool {
         let (arrived, clock_us) = (self.inbox.pop_front(), now_ns / 1_000 + self.fast_us);
+        self.batch.next(arrived.as_ref().is_some_and(|(_, (_, more))| *more));
+        let arrived = arrived.map(|(from, (packet, _))| (from, packet));
         match (&mut self.machine, arrived) {
             (Machine::Member(member), Some((from, Some(packet)))) => member.handle(from, packet, clock_us, out),
             (Machine::Member(member), Some((from @ Address::Replica { .. }, None))) => {
@@ -97,35 +102,41 @@ impl<W: Workload> Node<W> {
     pub(super) fn charge(&mut self, action: &Action, costs: &Costs) -> u64 {
         match action {
             Action::Work(work) => {
-                let ns = costs.of(*work) * self.slow;
+                let ns = (costs.of(*work) - self.batch.shared_ns(*work, costs)) * self.slow;
                 self.locked_ns += costs.locks(*work) * self.slow;
                 self.tally.did(*work, ns);
                 ns
             }
-            Action::Send(_, message) => match (&self.machine, message) {
+            Action::Send(_, message) | Action::SendEarlier(_, _, message) => match (&self.machine, message) {
                 (Machine::Client(_), Message::Fragment(_) | Message::Decide { .. }) => {
                     costs.client_message_ns * self.slow
                 }
+                // A batch is charged once.
+                _ if costs.has_batches() => 0,
                 _ => self.message_ns(costs),
             },
             Action::Forget | Action::Report(_) | Action::Base(_) => 0,
         }
     }
 
-    /// The cost of receiving the next message.
+    /// The cost of receiving the next message, if there is one, and what is owed from before.
     pub(super) fn receiving_ns(&mut self, costs: &Costs) -> u64 {
-        match (&self.machine, self.inbox.front()) {
+        let owed_ns = std::mem::take(&mut self.batch.owed_ns);
+        let message_ns = match (&self.machine, self.inbox.front()) {
+            (_, None) => 0,
             // One of two results of a transaction: after the second the client calls again.
-            (Machine::Client(_), Some((_, Some(Packet { message: Message::Result(_), .. })))) => {
+            (Machine::Client(_), Some((_, (Some(Packet { message: Message::Result(_), .. }), _)))) => {
                 (costs.client_message_ns + costs.client_ns / 2) * self.slow
             }
             (Machine::Client(_), _) => costs.client_ns * self.slow,
+            (Machine::Member(_), _) if self.batch.more => 0,
             (Machine::Member(_), _) => self.message_ns(costs),
-        }
+        };
+        owed_ns + message_ns
     }
 
     /// A coordinator's cost of a message.
-    fn message_ns(&mut self, costs: &Costs) -> u64 {
+    pub(super) fn message_ns(&mut self, costs: &Costs) -> u64 {
         if !self.is_coordinator() {
             return 0;
         }

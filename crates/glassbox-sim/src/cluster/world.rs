@@ -60,6 +60,8 @@ pub(super) struct Flying {
     life: u64,
     /// `None`: the end of a broken connection.
     packet: Option<Packet>,
+    /// Whether others follow it in the same batch.
+    more: bool,
 }
 
 /// The results of a part of a run.
@@ -189,7 +191,7 @@ impl<W: Workload> World<W> {
 
     /// Charges a node's actions from `now_ns` on, and sends its messages; the time at which it is done.
     pub(super) fn carry_out(&mut self, from: Address, now_ns: u64, out: Outbox) -> u64 {
-        let mut at_ns = now_ns;
+        let (mut at_ns, mut leaving) = (now_ns, Vec::new());
         for action in out.actions {
             let node = self.nodes.get_mut(&from).expect("it was there when it did that");
             at_ns += node.charge(&action, &self.settings.costs);
@@ -197,8 +199,11 @@ impl<W: Workload> World<W> {
                 continue;
             }
             let node = &self.nodes[&from];
-            let Action::Send(to, message) = action else { continue };
-            let epoch = node.epoch();
+            let (epoch, to, message) = match action {
+                Action::Send(to, message) => (node.epoch(), to, message),
+                Action::SendEarlier(epoch, to, message) => (epoch, to, message),
+                _ => continue,
+            };
             if let Message::Inputs(batch) = &message {
                 let id = |index| InputId { epoch: batch.epoch, index };
                 self.log.extend(batch.inputs.iter().map(|input| (id(input.index), input.clone())));
@@ -207,32 +212,54 @@ impl<W: Workload> World<W> {
                 Some(bug) => self.canary.change(bug, to, message, &mut self.dice),
                 None => (Some(message), None),
             };
-            if let Some(message) = message {
-                self.send(from, to, at_ns, Some(Packet { epoch, message }));
+            match message {
+                Some(message) if self.settings.costs.has_batches() => leaving.push((to, Packet { epoch, message })),
+                Some(message) => self.send(from, to, at_ns, Some(Packet { epoch, message })),
+                None => {}
             }
             if let Some(message) = back {
                 self.send(to, from, at_ns, Some(Packet { epoch, message }));
             }
         }
+        at_ns = self.send_batches(from, at_ns, leaving);
         self.journal_configuration(from, at_ns);
         self.tell_clients(from, at_ns);
         at_ns
     }
 
+    /// Sends what a node has for others at the end of a step, one message for each of them; when it is done.
+    fn send_batches(&mut self, from: Address, at_ns: u64, leaving: Vec<(Address, Packet)>) -> u64 {
+        let (mut at_ns, costs) = (at_ns, self.settings.costs);
+        if costs.has_batches() {
+            let node = self.nodes.get_mut(&from).expect("it was there when it did that");
+            let leaving = node.batch.end_step(leaving);
+            at_ns += leaving.iter().map(|(.., more)| if *more { 0 } else { node.message_ns(&costs) }).sum::<u64>();
+            for (to, packet, more) in leaving {
+                self.send_with_more(from, to, at_ns, (Some(packet), more));
+            }
+        }
+        at_ns
+    }
+
     pub(super) fn send(&mut self, from: Address, to: Address, at_ns: u64, packet: Option<Packet>) {
+        self.send_with_more(from, to, at_ns, (packet, false));
+    }
+
+    /// Sends a packet; whether others follow it in the same batch.
+    fn send_with_more(&mut self, from: Address, to: Address, at_ns: u64, packet: (Option<Packet>, bool)) {
         if self.broken.contains(&(from, to)) {
             return;
         }
         if self.is_away(to) || matches!(to, Address::Client(_)) && self.broken.contains(&(to, from)) {
-            return self.fly(to, from, None, at_ns);
+            return self.fly(to, from, (None, false), at_ns);
         }
         let arrival = self.links.arrival(from, to, at_ns, &mut self.dice);
         self.fly(from, to, packet, arrival);
     }
 
-    pub(super) fn fly(&mut self, from: Address, to: Address, packet: Option<Packet>, arrival: u64) {
+    pub(super) fn fly(&mut self, from: Address, to: Address, (packet, more): (Option<Packet>, bool), arrival: u64) {
         let Some(life) = self.nodes.get(&to).map(|node| node.life) else { return };
-        self.flying.insert(self.made, Flying { from, to, life, packet });
+        self.flying.insert(self.made, Flying { from, to, life, packet, more });
         self.schedule(arrival, Event::Arrives { number: self.made });
     }
 
@@ -243,14 +270,14 @@ impl<W: Workload> World<W> {
         match event {
             Event::Arrives { number } => {
                 // It was lost with its connection.
-                let Some(Flying { from, to, life, packet }) = self.flying.remove(&number) else { return true };
+                let Some(Flying { from, to, life, packet, more }) = self.flying.remove(&number) else { return true };
                 self.note(|| format!("{at_ns} {from} -> {to}: {packet:?}"));
                 if packet.is_none() {
                     self.broken.remove(&(to, from));
                 }
                 let coordinators_first = self.settings.coordinators_first;
                 if let Some(node) = self.nodes.get_mut(&to).filter(|node| node.life == life) {
-                    node.receive(from, packet, coordinators_first);
+                    node.receive(from, (packet, more), coordinators_first);
                     self.work(to);
                 }
             }
@@ -359,36 +386,6 @@ impl<W: Workload> World<W> {
         Arc::new(move || Ok(Shard::new(&catalog, partition, count, W::TABLE_BYTES).expect("a small shard")))
     }
 
-    /// Adds a restarted member that begins with nothing.
-    pub(super) fn add_member(&mut self, me: Address) {
-        match me {
-            Address::Replica { .. } => self.add_replica(me, false),
-            _ => self.add_coordinator(me),
-        }
-    }
-
-    /// Adds a coordinator, or a member of the sequencer's group.
-    pub(super) fn add_coordinator(&mut self, me: Address) {
-        self.stop_disk(me);
-        let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
-        let is_ordered = self.settings.scheme.is_deterministic();
-        let is_restarted = is_ordered && configuration.epoch > 1 && configuration.agreement.is_none();
-        if is_restarted && configuration.coordinator_since(me).is_some() {
-            return self.add_recovered(me);
-        }
-        let member = if is_restarted {
-            Member::returning(me, configuration, self.empty_shard(me), &mut out)
-        } else {
-            Member::coordinator(me, configuration, &mut out)
-        };
-        let mut member = member.with_order(self.settings.order).with_coordinators(self.settings.coordinators);
-        if (is_ordered || self.settings.order.agreement.is_some()) && self.settings.journals {
-            member.begin_journal(&mut out);
-        }
-        self.add(me, Machine::Member(Box::new(member)));
-        self.carry_out(me, self.now_ns, out);
-    }
-
     pub(super) fn add_client(&mut self, number: u32) {
         let caller = W::caller(&self.settings, number);
         let router = self.router(number);
@@ -436,7 +433,7 @@ impl<W: Workload> World<W> {
     pub(super) fn go_on(&mut self, address: Address) {
         let Some(node) = self.nodes.get_mut(&address) else { return self.give_way(address) };
         let mut out = Outbox::default();
-        let received_ns = if node.inbox.is_empty() { 0 } else { node.receiving_ns(&self.settings.costs) };
+        let received_ns = node.receiving_ns(&self.settings.costs);
         if !node.work(self.now_ns, &mut out) {
             return self.give_way(address);
         }
@@ -481,7 +478,10 @@ impl<W: Workload> World<W> {
         node.tick_us = None;
         let (Machine::Member(member), mut out) = (&mut node.machine, Outbox::default()) else { return };
         member.tick(now_ns / 1_000 + node.fast_us, &mut out);
-        self.carry_out(at, now_ns, out);
+        let done_ns = self.carry_out(at, now_ns, out);
+        if let (true, Some(node)) = (self.settings.costs.has_batches(), self.nodes.get_mut(&at)) {
+            node.batch.owed_ns += done_ns - now_ns;
+        }
         self.go_on_ticking(at);
     }
 

@@ -25,7 +25,10 @@ fn any(scheme: SchemeKind, seed: u64) -> Settings {
     let mut dice = Dice(seed);
     let mut share = || [0, 20_000, 200_000, 1_000_000][dice.place(4)];
     let load = Load { several: share(), conflicts: share(), aborts: share() / 4, two_rounds: share() };
+    let mut of_order = Dice(seed ^ 13);
+    let tick_us = [0, 0, 0, 20 + of_order.below(1_000) as u32][of_order.place(4)];
     Settings {
+        order: OrderSettings { tick_us, ..OrderSettings::default() },
         partitions: 2 + dice.below(3) as u8,
         replicas: 1 + dice.below(3) as u8,
         clients: 2 + dice.below(12) as u32,
