@@ -44,6 +44,10 @@ pub struct Arguments {
     /// each of them is later
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub tick_us: u32,
+    /// Schemes with primaries and backups: send a call on one partition to backups before the primary runs it, where no
+    /// other transaction is active [default: send it with its end]
+    #[arg(long)]
+    pub overlap: bool,
     /// Deterministic schemes: all --coordinators are sequencers, each for a part of the clients, and their clocks make
     /// one order of their epochs [default: one sequencer, and the others are its hot backups]
     #[arg(long)]
@@ -358,18 +362,10 @@ impl Arguments {
     }
 
     fn order(&self) -> OrderSettings {
-        let &Self { epoch_us, tick_us, max_lag_us, by_clocks, members, catch_up_mb_s, .. } = self;
+        let &Self { epoch_us, tick_us, overlap, max_lag_us, by_clocks, members, catch_up_mb_s, .. } = self;
         let (agreement, members) = (self.is_agreed().then(AgreementSettings::default), members.unwrap_or(0));
-        OrderSettings {
-            epoch_us,
-            tick_us,
-            max_lag_us,
-            by_clocks,
-            catch_up_mb_s,
-            agreement,
-            members,
-            ..OrderSettings::new()
-        }
+        let order = OrderSettings { epoch_us, tick_us, overlap, max_lag_us, ..OrderSettings::new() };
+        OrderSettings { by_clocks, catch_up_mb_s, agreement, members, ..order }
     }
 
     /// The cluster, without the addresses of its processes.

@@ -29,13 +29,16 @@ fn nothing_acknowledged_is_lost_when_processes_are_killed() {
     for (scheme, coordinators) in SCHEMES.into_iter().chain(["auto"]).zip(["2", "2", "1", "1", "2"]) {
         let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "0.5", "--clients", "4"];
         let cluster = ["cluster", "--scheme", scheme, "--coordinators", coordinators, "--incidents", "2"];
-        let ran = run_well(&[&cluster[..], &tpcc].concat());
+        let overlap: &[_] = if matches!(scheme, "blocking" | "locking" | "auto") { &["--overlap"] } else { &[] };
+        let ran = run_well(&[&cluster[..], overlap, &tpcc].concat());
         for words in ["orders: ", "payments: ", "none is lost", "all 13 conditions hold", "after a backup took over"] {
             assert!(ran.out.contains(words), "no `{words}` under {scheme} in {}", ran.out);
         }
     }
     let ran = run(&["cluster", "--scheme", "locking", "--tick-us", "100", "micro"]);
     assert!(ran.status == Some(1) && ran.err.contains("`order.tick_us` is 100"), "{}", ran.err);
+    let ran = run(&["cluster", "--scheme", "serial", "--overlap", "micro"]);
+    assert!(ran.status == Some(1) && ran.err.contains("`order.overlap` is true"), "{}", ran.err);
     let ran = run(&["cluster", "--replicas", "1", "--incidents", "1", "micro"]);
     assert!(ran.status == Some(1) && ran.err.contains("--replicas 2, or --dir"), "{}", ran.err);
 }
@@ -48,6 +51,8 @@ fn with_journals_nothing_is_lost_when_all_processes_are_killed() {
         let dir = tempfile::tempdir().unwrap();
         let kept = crate::common::text(dir.path());
         let cluster = ["cluster", "--scheme", scheme, "--coordinators", coordinators, "--replicas", replicas];
+        let overlap: &[_] = if matches!(scheme, "speculation" | "locking") { &["--overlap"] } else { &[] };
+        let cluster = [&cluster[..], overlap].concat();
         let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "0.5", "--clients", "4"];
         let again = [&cluster[..], &["--dir", kept], &tpcc].concat();
         let ran = run_well(&[&cluster[..], &["--dir", kept, "--incidents", "2"], &tpcc].concat());

@@ -36,8 +36,8 @@ fn the_claims_hold_and_the_page_is_labelled_as_simulated() {
         let page = std::fs::read_to_string(dir.path().join(page)).unwrap();
         assert_eq!(
             page.matches("<svg").count(),
-            14,
-            "Figures 4 to 9, depth, other schemes, coordinators, batches, 10 twice, two of the advisor"
+            15,
+            "Figures 4 to 9, depth, other schemes, coordinators, batches, overlap, 10 twice, two of the advisor"
         );
         assert!(page.contains("Figure 4. Without conflicts (simulated)") && !page.contains("src="), "{page}");
     }

@@ -42,6 +42,7 @@ impl Member {
             }
             Address::Client(_) => {}
         }
+        self.set_order();
         self.begun = self.role.begun(self.me, &self.configuration);
         self.hold(first, now_us, out);
         let epoch = self.configuration.epoch;

@@ -516,10 +516,16 @@ impl Member {
         self
     }
 
+    /// Whether backups should receive its output before its next step.
+    pub(crate) fn has_announced(&self) -> bool {
+        matches!(&self.role, Role::Primary(partition) if partition.has_announced())
+    }
+
     pub(crate) fn set_order(&mut self) {
         match &mut self.role {
             Role::Sequencer(sequencer) => sequencer.set_order(self.order),
             Role::Executor(executor) => executor.set_order(self.order),
+            Role::Primary(partition) => partition.set_overlap(self.order.overlap),
             _ => {}
         }
     }

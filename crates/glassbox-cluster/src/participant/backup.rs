@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use glassbox::research::shard::{Ran, Shard, Task};
+use glassbox::research::shard::{Kept, Ran, Shard, Task};
 
 use crate::participant::decisions::CommittedTxns;
 use crate::participant::replication::ReplicationStream;
@@ -164,6 +164,7 @@ impl Backup {
     pub(crate) fn apply(&mut self, entry: Entry, out: &mut Outbox) -> Result<(), String> {
         match entry {
             Entry::Run(part) => self.run(&part, out),
+            Entry::Attempt(part) => self.attempt(&part, out),
             Entry::Speculate(part) => {
                 self.undecided.push_back(UndecidedRun::Speculative(part));
                 self.run_certain(out)
@@ -222,6 +223,23 @@ impl Backup {
             self.run(&part, out)?;
         }
         Ok(())
+    }
+
+    /// Runs what the primary may not have committed. A run that breaks a promise stops the primary, and must not stop
+    /// the backup, which takes its place: so it is undone here.
+    fn attempt(&mut self, part: &Part, out: &mut Outbox) -> Result<(), String> {
+        let (task, mut kept) = (Task { participants: part.participants, given: &part.given }, Kept::default());
+        let ran = self.shard.run(&part.call, task, Some(&mut kept), None);
+        let is_done = matches!(ran, Ran::Done(_));
+        out.did(if is_done { Work::Single { undo: true, watched: false } } else { Work::Stopped });
+        match ran {
+            Ran::Done(_) => {
+                self.shard.commit(kept);
+                Ok(())
+            }
+            Ran::Aborted(_) | Ran::Elsewhere(_) | Ran::Failed(_) => Ok(()),
+            Ran::Wants(_) | Ran::Refused | Ran::Broken(_) => Err(format!("a call cannot end with {ran:?}")),
+        }
     }
 
     fn run(&mut self, part: &Part, out: &mut Outbox) -> Result<(), String> {

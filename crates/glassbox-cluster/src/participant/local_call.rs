@@ -24,7 +24,7 @@ impl Partition {
         stamp: Stamp,
         output: &mut Option<P::Output>,
     ) -> Option<Result<(), Box<Error>>> {
-        if self.waits_for_rest() || !self.scheme.is_bare() {
+        if self.waits_for_rest() || !self.scheme.is_bare() || self.has_announced() {
             return None;
         }
         self.store.run_here(procedure, stamp, output)

@@ -32,7 +32,14 @@ pub struct Partition {
     pub(crate) held_back: VecDeque<(Address, Message)>,
     /// The order of several coordinators.
     order: ReorderBuffer,
+    /// Whether backups receive a call before it is run.
+    overlaps: bool,
+    /// Calls that backups have received and that run next. Nothing else is active then.
+    announced: VecDeque<LocalTxn>,
 }
+
+/// So many announced calls wait at most: their answers wait for them, and answers of others behind them.
+const MAX_ANNOUNCED: usize = 16;
 
 impl Partition {
     /// A primary with these rows, whose backups have the same rows.
@@ -43,7 +50,8 @@ impl Partition {
     fn of(store: Store, kind: SchemeKind) -> Self {
         let scheme = Scheme::new(kind);
         let (joining, held_back, order) = (Vec::new(), VecDeque::new(), ReorderBuffer::default());
-        Self { store, scheme, kind, next: None, joining, base_due: false, held_back, order }
+        let (next, base_due, overlaps, announced) = (None, false, false, VecDeque::new());
+        Self { store, scheme, kind, next, joining, base_due, held_back, order, overlaps, announced }
     }
 
     /// Promotes a backup. Its undecided runs are executed again in the same order and under the same scheme. They have
@@ -150,6 +158,23 @@ impl Partition {
     /// Receives a message. Messages that no primary handles are ignored.
     pub fn handle(&mut self, from: Address, message: Message, out: &mut Outbox) {
         match message {
+            Message::Call { id, call } if self.overlaps && self.may_announce() => {
+                self.announce(LocalTxn { client: from, id, call }, out);
+            }
+            // An acknowledgement needs no row.
+            Message::Ack { .. } => self.admit(from, message, out),
+            message => {
+                if self.has_announced() {
+                    while self.run_announced(out) {}
+                    self.go_on(out);
+                }
+                self.receive(from, message, out);
+            }
+        }
+    }
+
+    fn receive(&mut self, from: Address, message: Message, out: &mut Outbox) {
+        match message {
             // The hot path.
             Message::Call { id, call } if !self.waits_for_rest() => self.run(from, id, call, out),
             // A client's transactions are not part of the coordinators' order.
@@ -162,6 +187,39 @@ impl Partition {
             }
             message => self.admit(from, message, out),
         }
+    }
+
+    /// Whether backups can receive a call before it is run: it is run without regard to others, and all of it or
+    /// nothing.
+    fn may_announce(&self) -> bool {
+        let is_alone = self.scheme.is_bare() && !self.waits_for_rest() && self.held_back.is_empty();
+        is_alone && self.store.stream.is_replicated() && self.store.broken.is_none()
+    }
+
+    /// Has backups receive a call while those before it are run, *Low Overhead Concurrency Control*, section 3.2.
+    fn announce(&mut self, single: LocalTxn, out: &mut Outbox) {
+        self.store.announce(&single, out);
+        self.announced.push_back(single);
+        if self.announced.len() > MAX_ANNOUNCED {
+            self.run_announced(out);
+        }
+    }
+
+    /// Runs the next announced call; whether there was one.
+    fn run_announced(&mut self, out: &mut Outbox) -> bool {
+        let Some(single) = self.announced.pop_front() else { return false };
+        self.store.run_announced(&single, out);
+        true
+    }
+
+    /// Whether messages should leave before the next run.
+    pub(crate) fn has_announced(&self) -> bool {
+        !self.announced.is_empty()
+    }
+
+    /// Has backups receive calls before they are run, or afterwards.
+    pub(crate) fn set_overlap(&mut self, overlaps: bool) {
+        self.overlaps = overlaps;
     }
 
     #[inline]
@@ -243,7 +301,7 @@ impl Partition {
 
     fn go_on_after_rest(&mut self, out: &mut Outbox) {
         if self.waits_for_rest() {
-            if !self.scheme.is_idle() {
+            if !self.scheme.is_idle() || self.has_announced() {
                 return;
             }
             if let Some(kind) = self.next.take() {
@@ -275,13 +333,13 @@ impl Partition {
     /// Runs one waiting transaction that can proceed; whether there was one. To be called, when there is no message to
     /// handle, until it returns `false`.
     pub fn proceed(&mut self, out: &mut Outbox) -> bool {
-        let proceeded = self.scheme.proceed(&mut self.store, out);
+        let proceeded = self.run_announced(out) || self.scheme.proceed(&mut self.store, out);
         self.go_on(out);
         proceeded
     }
 
     /// Whether no transaction is active or waiting.
     pub fn is_idle(&self) -> bool {
-        self.scheme.is_idle() && self.held_back.is_empty() && self.order.is_empty()
+        self.scheme.is_idle() && self.held_back.is_empty() && self.order.is_empty() && !self.has_announced()
     }
 }

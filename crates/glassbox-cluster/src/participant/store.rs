@@ -112,9 +112,7 @@ impl Store {
     /// Replicates a run, if it succeeded.
     pub(crate) fn replicate(&mut self, single: &LocalTxn, ran: &Ran, speculative: bool, out: &mut Outbox) {
         if matches!(ran, Ran::Done(_)) {
-            let participants = PartitionSet::of(self.shard.index());
-            let origin = Some((single.client, single.id));
-            let part = || Part { call: single.call.clone(), participants, given: Vec::new(), origin };
+            let part = || single.part(self.shard.index());
             let entry = || if speculative { Entry::Speculate(part()) } else { Entry::Run(part()) };
             self.stream.append(entry, out);
         }
@@ -138,6 +136,20 @@ impl Store {
     pub(crate) fn run_and_answer(&mut self, single: &LocalTxn, out: &mut Outbox) {
         let ran = self.run_single(single, None, None, out);
         self.replicate(single, &ran, false, out);
+        self.answer(single, ran, out);
+    }
+
+    /// Replicates a call that is run next.
+    pub(crate) fn announce(&mut self, single: &LocalTxn, out: &mut Outbox) {
+        self.stream.append(|| Entry::Attempt(single.part(self.shard.index())), out);
+    }
+
+    /// Runs a call that was announced, and answers it. If the partition has stopped in between, backups have run it.
+    pub(crate) fn run_announced(&mut self, single: &LocalTxn, out: &mut Outbox) {
+        if self.broken.is_some() {
+            return out.send(single.client, Message::Answer { id: single.id, outcome: Outcome::Unknown });
+        }
+        let ran = self.run_single(single, None, None, out);
         self.answer(single, ran, out);
     }
 

@@ -1,8 +1,9 @@
 //! Transactions as a partition receives them.
 
-use glassbox::research::shard::Kept;
+use glassbox::research::shard::{Kept, PartitionSet};
 
 use crate::protocol::address::{Address, TxnId};
+use crate::protocol::entry::Part;
 use crate::protocol::message::{Fragment, FragmentEnd, Undecided};
 
 /// A single-partition call of a client.
@@ -11,6 +12,14 @@ pub(crate) struct LocalTxn {
     pub(crate) client: Address,
     pub(crate) id: u64,
     pub(crate) call: glassbox::research::shard::Call,
+}
+
+impl LocalTxn {
+    /// The run as backups repeat it. `partition`: its number.
+    pub(crate) fn part(&self, partition: usize) -> Part {
+        let (participants, origin) = (PartitionSet::of(partition), Some((self.client, self.id)));
+        Part { call: self.call.clone(), participants, given: Vec::new(), origin }
+    }
 }
 
 /// This partition's part of a distributed transaction.

@@ -59,6 +59,8 @@ pub enum Entry {
     Purged(u8, u64),
     /// A record of the agreement on the log; only the journal of a member that takes part in it has them.
     Agreed(AgreedRecord),
+    /// Run this, which the primary has not run yet; nothing is undecided. However the run ends, it ends everywhere so.
+    Attempt(Part),
 }
 
 /// A record of a member of the group that agrees on the input log.

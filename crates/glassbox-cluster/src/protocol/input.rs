@@ -67,6 +67,9 @@ pub struct OrderSettings {
     /// Under a scheme with a coordinator: how long it collects what it has for partitions, in microseconds, so that it
     /// leaves together; 0, the default: each message leaves at once.
     pub tick_us: u32,
+    /// Under a scheme with primaries and backups: whether backups receive a call on one partition before the primary
+    /// runs it, and not afterwards, where no other transaction is active.
+    pub overlap: bool,
     /// In replica sets: how many kibibytes of what a replica sent to another partition it keeps for replicas of that
     /// one that are away; 0, the default: 65,536. One that needs more takes the rows of another set.
     pub kept_kb: u32,
@@ -95,6 +98,7 @@ impl OrderSettings {
             logged: 0,
             catch_up_mb_s: 0,
             tick_us: 0,
+            overlap: false,
             kept_kb: 0,
             late_us: 0,
             agreement: None,

@@ -54,7 +54,12 @@ pub(super) fn step(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> b
             take_in(node, event, link, out);
             true
         }
-        None => proceed(node, link, out),
+        None => {
+            if node.has_announced() {
+                link.flush();
+            }
+            proceed(node, link, out)
+        }
     }
 }
 

@@ -321,6 +321,11 @@ impl Node {
         counts
     }
 
+    /// Whether its output should leave before its next step.
+    pub(super) fn has_announced(&self) -> bool {
+        self.member.as_ref().is_some_and(Member::has_announced)
+    }
+
     /// Answers a question.
     pub(super) fn answer(&mut self, question: Question, now_us: u64, out: &mut Outbox) -> Answer {
         let shard = self.member.as_mut().and_then(Member::shard);

@@ -92,6 +92,10 @@ impl Processes {
             format!("`order.tick_us` is {tick_us}, and scheme `{scheme}` has no coordinator that could wait; give 0"),
         )?;
         refuse(
+            self.order.overlap && scheme.is_deterministic(),
+            format!("`order.overlap` is true, and scheme `{scheme}` has no backups; give false"),
+        )?;
+        refuse(
             max_lag_us > 0 && !(scheme.is_deterministic() || matches!(scheme, SchemeKind::TwoPhase(_))),
             format!(
                 "`order.max_lag_us` is {max_lag_us}, and scheme `{scheme}` refuses no call; give 0, or a deterministic \

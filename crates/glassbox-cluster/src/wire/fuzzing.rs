@@ -15,7 +15,7 @@ use super::frame::{Expected, HEADER_BYTES, Kind, MAX_PAYLOAD_BYTES, decode, enco
 use crate::auto::{Counters, Tally};
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::{Configuration, SchemeKind};
-use crate::protocol::entry::{Base, Entry};
+use crate::protocol::entry::{Base, Entry, Part};
 use crate::protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
 use crate::protocol::message::{Message, Outcome, Packet, Recovered, StopReason, Turn, Wait, Waiter, WaiterId};
 
@@ -154,18 +154,15 @@ fn deterministic(call: &Call) -> [Message; 16] {
 pub fn seeds() -> Vec<Vec<u8>> {
     let call = Call { procedure: 0, arguments: vec![1, 2, 3].into(), now: Timestamp::from_micros(4), seed: 5 };
     let txn = TxnId { coordinator: Address::Coordinator(0), sequence: 300 };
-    let part = crate::protocol::entry::Part {
-        call: call.clone(),
-        participants: PartitionSet::all(2),
-        given: Vec::new(),
-        origin: None,
-    };
+    let part = Part { call: call.clone(), participants: PartitionSet::all(2), given: Vec::new(), origin: None };
+    let attempt = Part { origin: Some((Address::Client(1), 300)), ..part.clone() };
     let answer = |outcome| Message::Answer { id: 7, outcome };
     let messages = [
         Message::Call { id: 1, call: call.clone() },
         Message::Decide { txn, commit: true },
         answer(Outcome::Done(smallvec::smallvec![(0, vec![1, 2].into()), (1, Vec::new().into())])),
         Message::Replicate { sequence: 9, entry: Box::new(Entry::Prepare { txn, round: 0, part, settled: 300 }) },
+        Message::Replicate { sequence: 300, entry: Box::new(Entry::Attempt(attempt)) },
         Message::Ack { sequence: u64::MAX },
         Message::Remember { since: 300, entries: vec![Entry::Committed(txn), Entry::NoOp] },
         Message::State {

@@ -1,7 +1,7 @@
 //! All claims of the paper, checked, for the terminal, the page and the results.
 
 use super::{
-    auto, coordinators, figure4, figure5, figure6, figure7, figure8, figure9, figure10, table1, table2, ticks,
+    auto, coordinators, figure4, figure5, figure6, figure7, figure8, figure9, figure10, overlap, table1, table2, ticks,
 };
 use crate::claim::{self, Claim, Outcome};
 use crate::points::Points;
@@ -19,6 +19,7 @@ pub fn claims(points: &Points) -> Vec<Claim> {
         figure10::claims(points),
         coordinators::claims(points),
         ticks::claims(points),
+        overlap::claims(points),
         table1::claims(points),
         table2::claims(points),
         auto::grid_claims(points),

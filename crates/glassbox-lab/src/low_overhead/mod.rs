@@ -30,6 +30,7 @@ pub(crate) mod figure8;
 pub(crate) mod figure9;
 pub mod model;
 mod other_schemes;
+mod overlap;
 pub(crate) mod plan;
 mod section;
 pub(crate) mod series;

@@ -5,7 +5,7 @@ use super::series::{BLOCKING, LOCAL, LOCKING, SPECULATION, curve, rate};
 use super::tpcc::{FIGURE_8, FIGURE_9};
 use super::{
     auto, checks, coordinators, depth, figure4, figure5, figure6, figure7, figure8, figure9, figure10, other_schemes,
-    table1, table2, ticks,
+    overlap, table1, table2, ticks,
 };
 use crate::claim;
 use crate::format;
@@ -51,6 +51,7 @@ pub fn section(points: &Points) -> Section {
     figures.extend(figure10::figures(points).into_iter().flatten());
     figures.extend(coordinators::figure(points));
     figures.extend(ticks::figure(points));
+    figures.extend(overlap::figure(points));
     let table = |title: &str, caption: &str, table: Option<Table>| {
         table.map(|table| Figure::of_table(format!("{title} (simulated)"), caption, table))
     };
@@ -88,6 +89,7 @@ pub fn throughput_tables(points: &Points) -> Vec<Table> {
         figure7::FIGURE,
         figure10::FIGURE,
         ticks::FIGURE,
+        overlap::FIGURE,
     ];
     let of_shares = of_shares.into_iter().filter_map(|figure| of_figure(points, figure, SHARES, "simulated"));
     of_shares.chain(tpcc_tables(points, "simulated")).collect()

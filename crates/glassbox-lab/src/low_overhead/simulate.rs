@@ -9,7 +9,8 @@ use super::plan::SimulationPlan;
 use super::series::{COORDINATOR_BUSY, PARTITION_BUSY, RETRIES, Series, THROUGHPUT};
 use super::tpcc::{LOCKS, SEVERAL, TpccPoint};
 use super::{
-    auto, coordinators, depth, figure4, figure5, figure6, figure7, figure10, other_schemes, table1, ticks, tpcc,
+    auto, coordinators, depth, figure4, figure5, figure6, figure7, figure10, other_schemes, overlap, table1, ticks,
+    tpcc,
 };
 use crate::measurement::{Progress, Spread, run_on_all_cores};
 use crate::points::{Point, Points};
@@ -94,7 +95,7 @@ fn outcome<W: Workload>(plan: &SimulationPlan, settings: Settings<W>, measured_m
 /// Every series of every figure; with the whole grid of loads, or a part of it.
 fn all(whole_grid: bool) -> Vec<Series> {
     let grid = auto::series(whole_grid);
-    let several = [coordinators::series(), ticks::series()].concat();
+    let several = [coordinators::series(), ticks::series(), overlap::series()].concat();
     let of_paper = [
         figure4::series(),
         figure5::series(),

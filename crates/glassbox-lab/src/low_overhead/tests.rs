@@ -28,7 +28,7 @@ impl Progress for Interrupts {
     }
 }
 
-const CLAIMS: usize = 74;
+const CLAIMS: usize = 77;
 
 fn line(point: crate::points::Point) -> ResultLine {
     let configuration = serde_json::json!({"runs": 1});
@@ -72,6 +72,7 @@ fn the_shapes_hold_and_the_page_shows_them() {
         "Figure 10.",
         "Several coordinators",
         "Batches",
+        "Overlap with backups",
         "Table 1.",
         "Table 2.",
         "The claims",
@@ -80,7 +81,7 @@ fn the_shapes_hold_and_the_page_shows_them() {
         let title = page.split("<h3>").find(|part| part.starts_with(figure)).unwrap_or_else(|| panic!("no {figure}"));
         assert!(title.split("</h3>").next().unwrap().ends_with("(simulated)"), "{figure} is not labelled as simulated");
     }
-    assert!(page.contains("Low overhead concurrency control (simulated)") && page.matches("<svg").count() == 14);
+    assert!(page.contains("Low overhead concurrency control (simulated)") && page.matches("<svg").count() == 15);
     assert!(!page.contains("UNEXPLAINED") && page.contains("211 µs"));
     assert!(page.contains("claims of the paper, ") && page.contains("NOT REPRODUCED"));
 }

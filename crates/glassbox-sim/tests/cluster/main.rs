@@ -28,7 +28,7 @@ fn any(scheme: SchemeKind, seed: u64) -> Settings {
     let mut of_order = Dice(seed ^ 13);
     let tick_us = [0, 0, 0, 20 + of_order.below(1_000) as u32][of_order.place(4)];
     Settings {
-        order: OrderSettings { tick_us, ..OrderSettings::default() },
+        order: OrderSettings { tick_us, overlap: of_order.below(3) == 0, ..OrderSettings::default() },
         partitions: 2 + dice.below(3) as u8,
         replicas: 1 + dice.below(3) as u8,
         clients: 2 + dice.below(12) as u32,
