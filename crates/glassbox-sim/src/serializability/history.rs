@@ -98,6 +98,8 @@ pub enum Seen {
     Values(Vec<Value>),
     /// Rows of members, in the order of the scan.
     Rows(Vec<ReadVersion>),
+    /// The answer was lost.
+    Untold,
 }
 
 /// A member as it was read.
@@ -120,6 +122,9 @@ pub enum Outcome {
     Committed(Vec<Seen>),
     /// By its own decision or the engine's.
     Aborted,
+    /// Its client was not told, because something failed; it may have committed, also after that. To be
+    /// [settled](super::unknown::settle) before a history is checked.
+    Unknown,
 }
 
 /// A transaction as its client saw it.
@@ -189,7 +194,7 @@ impl Transaction {
     pub fn answers(&self) -> impl Iterator<Item = (usize, &Step, &Seen)> {
         let seen: &[Seen] = match &self.outcome {
             Outcome::Committed(seen) => seen,
-            Outcome::Aborted => &[],
+            Outcome::Aborted | Outcome::Unknown => &[],
         };
         self.steps.iter().zip(seen).enumerate().map(|(at, (step, seen))| (at, step, seen))
     }

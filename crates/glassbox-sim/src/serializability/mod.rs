@@ -25,6 +25,8 @@
 //! To check an engine, [`executor::open`] it with its `Config`, [`runner::run`] clients on it, and [`check`] what they
 //! noted. What does not run inside a [`glassbox::Database`] implements [`executor::Executor`].
 //!
+//! Where parts of an engine fail, clients are not told some outcomes. Lists tell them: [`unknown`].
+//!
 //! Every anomaly found is real. Not found is one that shows only in a row that came to a predicate and
 //! left it again while the reader ran, because it cannot be told which of its absences was seen ([`predicates`]).
 //! `tests/serializability/exhaustive.rs` compares with a search of all serial orders, and counts these.
@@ -45,6 +47,7 @@ pub mod reads;
 pub mod report;
 pub mod rows;
 pub mod runner;
+pub mod unknown;
 pub mod versions;
 pub mod workload;
 

@@ -84,7 +84,7 @@ fn exists(history: &History, item: Item, value: Value) -> bool {
     let writes = step.is_some_and(|step| value_of(step) == Some(value) && item_of(step) == Some(item));
     let did = match &writer.outcome {
         Outcome::Committed(seen) => matches!(seen.get(value.step()), Some(Seen::Wrote { .. })),
-        Outcome::Aborted => true,
+        Outcome::Aborted | Outcome::Unknown => true,
     };
     writes && did
 }

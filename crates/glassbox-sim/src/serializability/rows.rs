@@ -51,7 +51,7 @@ pub struct Membership {
 /// Bytes that a packed list has for its values.
 const PACKED_BYTES: usize = 320;
 /// Most elements of a list.
-const MAX_ELEMENTS: u32 = PACKED_BYTES as u32 / 8;
+pub(super) const MAX_ELEMENTS: u32 = PACKED_BYTES as u32 / 8;
 /// The ranks of a club's first members.
 pub const FIRST_RANKS: [u8; 6] = [1, 2, 4, 5, 7, 8];
 

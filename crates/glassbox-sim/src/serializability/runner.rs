@@ -11,6 +11,9 @@ use super::workload::{HistorySettings, Planner};
 /// Steps of the transactions before and after the history.
 const STEPS_AT_ONCE: usize = 64;
 
+/// How often what cannot be read is read again.
+const READINGS: usize = 100;
+
 /// Runs clients until all transactions are done, then reads everything once more, so that versions that no transaction
 /// read in time are seen too. The executor must be empty.
 ///
@@ -21,7 +24,9 @@ pub fn run(executor: &(impl Executor + ?Sized), settings: &HistorySettings) -> R
     for steps in founding.chunks(STEPS_AT_ONCE) {
         match executor.execute(Submission::Closure, steps)? {
             Outcome::Committed(_) => {}
-            Outcome::Aborted => return Err("the first members of the clubs are there already".to_owned()),
+            Outcome::Aborted | Outcome::Unknown => {
+                return Err("the first members of the clubs are there already, or something failed".to_owned());
+            }
         }
     }
     let initial = (0..settings.clubs()).flat_map(first_members).collect();
@@ -95,7 +100,11 @@ fn read_all(
     let steps: Vec<_> = lists.chain(clubs).collect();
     for steps in steps.chunks(STEPS_AT_ONCE) {
         let client = settings.clients as u32;
-        transactions.push(run_one(executor, client, clock, Submission::Closure, steps.to_vec())?);
+        // Reading does no harm, so it is repeated until there is an answer.
+        let read = || run_one(executor, client, clock, Submission::Closure, steps.to_vec());
+        let is_told = |it: &Result<Transaction, String>| !it.as_ref().is_ok_and(|it| it.outcome == Outcome::Unknown);
+        let answered = std::iter::repeat_with(read).take(READINGS).find(is_told);
+        transactions.push(answered.ok_or("nothing can be read after the history")??);
     }
     Ok(())
 }

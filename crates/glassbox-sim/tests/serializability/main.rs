@@ -7,6 +7,7 @@ mod build;
 mod clients;
 mod clusters;
 mod exhaustive;
+mod failing;
 mod items;
 mod phantoms;
 mod scale;
