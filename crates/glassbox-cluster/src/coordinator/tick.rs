@@ -5,13 +5,14 @@
 //! [option](crate::OrderSettings::tick_us) also for one: the longer the interval, the more messages share their costs,
 //! and the later each one is.
 //!
-//! To all other parties it looks like a slower connection: the order of messages between two parties stays.
+//! To all other parties it looks like a slower connection: the order of these messages between two parties stays. A new
+//! configuration may overtake what is held, which keeps the epoch in which it was ready.
 
 use crate::protocol::address::Address;
 use crate::protocol::message::Message;
 use crate::protocol::outbox::{Action, Outbox};
 
-/// What waits for the end of the interval.
+/// Messages that wait for the end of the interval.
 #[derive(Debug, Default)]
 pub(crate) struct Tick {
     /// In the order of sending.
@@ -82,7 +83,7 @@ mod tests {
         let replica = |partition| Address::Replica { partition, replica: 0 };
         let (mut tick, mut out) = (Tick::default(), Outbox::default());
         out.send(replica(0), decide(0));
-        // What was sent before is not its own.
+        // The first message was sent before.
         for sequence in 1..3 {
             (0..2).for_each(|partition| out.send(replica(partition), decide(sequence)));
             out.send(COORDINATOR, Message::AskTurn { number: sequence });

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use glassbox::research::shard::{Kept, Ran, Shard, Task};
+use glassbox::research::shard::{Ran, Shard, Task};
 
 use crate::participant::decisions::CommittedTxns;
 use crate::participant::replication::ReplicationStream;
@@ -26,6 +26,8 @@ pub struct Backup {
     /// The last entry's sequence number.
     held: u64,
     undecided: VecDeque<UndecidedRun>,
+    /// Calls that the primary runs next.
+    announced: VecDeque<Part>,
     committed: CommittedTxns,
     /// Sessions of clients that are over: a coordinator decides their transactions.
     over: BTreeSet<Session>,
@@ -61,8 +63,9 @@ impl Backup {
 
     /// A backup with the rows as they are after this entry of the stream.
     pub(crate) fn at(shard: Shard, primary: Address, held: u64, scheme: SchemeKind) -> Self {
-        let (undecided, committed, over) = (VecDeque::new(), CommittedTxns::default(), BTreeSet::new());
-        Self { shard, primary, scheme, held, undecided, committed, over, lost: None, journal: None }
+        let (undecided, announced) = (VecDeque::new(), VecDeque::new());
+        let (committed, over) = (CommittedTxns::default(), BTreeSet::new());
+        Self { shard, primary, scheme, held, undecided, announced, committed, over, lost: None, journal: None }
     }
 
     /// A backup with these rows and this state.
@@ -89,16 +92,18 @@ impl Backup {
         }
         self.shard.fix();
         let undecided = self.undecided.iter().cloned().map(UndecidedRun::entry);
+        let announced = self.announced.iter().cloned().map(Entry::Announce);
         let over = self.over.iter().copied().map(Entry::SessionOver);
-        let remembered = over.chain(self.committed.all().map(Entry::Committed)).chain(undecided).collect();
+        let outcomes = over.chain(self.committed.all().map(Entry::Committed));
+        let remembered = outcomes.chain(undecided).chain(announced).collect();
         out.actions.push(Action::Base(Box::new(Base { held: self.held, scheme: self.scheme, remembered })));
     }
 
-    /// The store of a primary with these rows, and the undecided runs.
-    pub(crate) fn into_store(self) -> (Store, VecDeque<UndecidedRun>) {
+    /// The store of a primary with these rows, the undecided runs, and the announced calls.
+    pub(crate) fn into_store(self) -> (Store, VecDeque<UndecidedRun>, VecDeque<Part>) {
         let mut store = Store::new(self.shard, ReplicationStream::going_on(self.journal, self.held), self.scheme);
         (store.committed, store.over) = (self.committed, self.over);
-        (store, self.undecided)
+        (store, self.undecided, self.announced)
     }
 
     /// The scheme under which the primary ran the undecided runs.
@@ -164,7 +169,11 @@ impl Backup {
     pub(crate) fn apply(&mut self, entry: Entry, out: &mut Outbox) -> Result<(), String> {
         match entry {
             Entry::Run(part) => self.run(&part, out),
-            Entry::Attempt(part) => self.attempt(&part, out),
+            Entry::Announce(part) => {
+                self.announced.push_back(part);
+                Ok(())
+            }
+            Entry::Ended { count, refused } => self.end_announced(count, &refused, out),
             Entry::Speculate(part) => {
                 self.undecided.push_back(UndecidedRun::Speculative(part));
                 self.run_certain(out)
@@ -225,21 +234,15 @@ impl Backup {
         Ok(())
     }
 
-    /// Runs what the primary may not have committed. A run that breaks a promise stops the primary, and must not stop
-    /// the backup, which takes its place: so it is undone here.
-    fn attempt(&mut self, part: &Part, out: &mut Outbox) -> Result<(), String> {
-        let (task, mut kept) = (Task { participants: part.participants, given: &part.given }, Kept::default());
-        let ran = self.shard.run(&part.call, task, Some(&mut kept), None);
-        let is_done = matches!(ran, Ran::Done(_));
-        out.did(if is_done { Work::Single { undo: true, watched: false } } else { Work::Stopped });
-        match ran {
-            Ran::Done(_) => {
-                self.shard.commit(kept);
-                Ok(())
+    /// The oldest announced calls have ended; runs those that committed.
+    fn end_announced(&mut self, count: u32, refused: &[u32], out: &mut Outbox) -> Result<(), String> {
+        for place in 0..count {
+            let part = self.announced.pop_front().ok_or("calls have ended that were not announced")?;
+            if refused.binary_search(&place).is_err() {
+                self.run(&part, out)?;
             }
-            Ran::Aborted(_) | Ran::Elsewhere(_) | Ran::Failed(_) => Ok(()),
-            Ran::Wants(_) | Ran::Refused | Ran::Broken(_) => Err(format!("a call cannot end with {ran:?}")),
         }
+        Ok(())
     }
 
     fn run(&mut self, part: &Part, out: &mut Outbox) -> Result<(), String> {

@@ -8,7 +8,7 @@ use crate::auto::Counters;
 use crate::participant::backup::{Backup, UndecidedRun};
 use crate::participant::replication::{ReplicationStream, send_state};
 use crate::participant::store::Store;
-use crate::participant::txn::{DistributedTxn, LocalTxn, Txn};
+use crate::participant::txn::{Announced, DistributedTxn, LocalTxn, Txn};
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::SchemeKind;
 use crate::protocol::message::{Fragment, FragmentEnd, FragmentWork, Message};
@@ -34,11 +34,14 @@ pub struct Partition {
     order: ReorderBuffer,
     /// Whether backups receive a call before it is run.
     overlaps: bool,
-    /// Calls that backups have received and that run next. Nothing else is active then.
-    announced: VecDeque<LocalTxn>,
+    /// Calls that backups hold and that run next. Nothing else is active then.
+    announced: VecDeque<Announced>,
+    /// The number of announced calls that have ended and of which backups have not been told, and those among them that
+    /// have not committed.
+    ended: (u32, Vec<u32>),
 }
 
-/// So many announced calls wait at most: their answers wait for them, and answers of others behind them.
+/// Maximum number of announced calls that have not been run, or of which backups have not been told how they ended.
 const MAX_ANNOUNCED: usize = 16;
 
 impl Partition {
@@ -50,16 +53,21 @@ impl Partition {
     fn of(store: Store, kind: SchemeKind) -> Self {
         let scheme = Scheme::new(kind);
         let (joining, held_back, order) = (Vec::new(), VecDeque::new(), ReorderBuffer::default());
-        let (next, base_due, overlaps, announced) = (None, false, false, VecDeque::new());
-        Self { store, scheme, kind, next, joining, base_due, held_back, order, overlaps, announced }
+        let (next, base_due, overlaps, announced, ended) = (None, false, false, VecDeque::new(), (0, Vec::new()));
+        Self { store, scheme, kind, next, joining, base_due, held_back, order, overlaps, announced, ended }
     }
 
-    /// Promotes a backup. Its undecided runs are executed again in the same order and under the same scheme. They have
-    /// the same results, so their votes hold.
+    /// Promotes a backup. Calls that it holds are run, and undecided runs executed again, in the same order and under
+    /// the same scheme. They have the same results, so answers and votes hold.
     pub(crate) fn promoted(backup: Backup, out: &mut Outbox) -> Self {
         let kind = backup.scheme();
-        let (store, waiting) = backup.into_store();
+        let (store, waiting, announced) = backup.into_store();
         let mut partition = Self::of(store, kind);
+        let (count, mut refused) = (announced.len() as u32, Vec::new());
+        for (place, part) in (0..).zip(announced) {
+            let is_done = LocalTxn::of_part(part).is_some_and(|single| partition.store.run_held(&single, out));
+            refused.extend((!is_done).then_some(place));
+        }
         for waits in waiting {
             let arrived = match waits {
                 UndecidedRun::Prepared(txn, round, part) => {
@@ -77,6 +85,9 @@ impl Partition {
         }
         while partition.proceed(out) {}
         partition.store.stream.finish_redo(out);
+        if count > 0 {
+            partition.store.end_announced(count, refused, out);
+        }
         partition.report_orphans(out);
         partition
     }
@@ -189,17 +200,16 @@ impl Partition {
         }
     }
 
-    /// Whether backups can receive a call before it is run: it is run without regard to others, and all of it or
-    /// nothing.
+    /// Whether backups can hold a call before it is run: no other transaction is active or waits.
     fn may_announce(&self) -> bool {
         let is_alone = self.scheme.is_bare() && !self.waits_for_rest() && self.held_back.is_empty();
         is_alone && self.store.stream.is_replicated() && self.store.broken.is_none()
     }
 
-    /// Has backups receive a call while those before it are run, *Low Overhead Concurrency Control*, section 3.2.
+    /// Has backups hold a call while those before it are run, *Low Overhead Concurrency Control*, section 3.2.
     fn announce(&mut self, single: LocalTxn, out: &mut Outbox) {
-        self.store.announce(&single, out);
-        self.announced.push_back(single);
+        let announced = self.store.announce(single, out);
+        self.announced.push_back(announced);
         if self.announced.len() > MAX_ANNOUNCED {
             self.run_announced(out);
         }
@@ -207,8 +217,16 @@ impl Partition {
 
     /// Runs the next announced call; whether there was one.
     fn run_announced(&mut self, out: &mut Outbox) -> bool {
-        let Some(single) = self.announced.pop_front() else { return false };
-        self.store.run_announced(&single, out);
+        let Some(announced) = self.announced.pop_front() else { return false };
+        let (count, refused) = &mut self.ended;
+        if !self.store.run_announced(&announced, out) {
+            refused.push(*count);
+        }
+        *count += 1;
+        if self.announced.is_empty() || *count as usize >= MAX_ANNOUNCED {
+            let (count, refused) = std::mem::take(&mut self.ended);
+            self.store.end_announced(count, refused, out);
+        }
         true
     }
 

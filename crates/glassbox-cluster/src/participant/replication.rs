@@ -102,6 +102,15 @@ impl ReplicationStream {
         }
     }
 
+    /// Sends a message once all backups have acknowledged this entry.
+    pub(crate) fn send_when_held(&mut self, sequence: u64, to: Address, message: Message, out: &mut Outbox) {
+        if self.held() >= sequence {
+            return out.send(to, message);
+        }
+        let at = self.waiting.partition_point(|(needed, ..)| *needed <= sequence);
+        self.waiting.insert(at, (sequence, to, message));
+    }
+
     /// A backup acknowledges everything up to `sequence`.
     pub(crate) fn on_ack(&mut self, from: Address, sequence: u64, out: &mut Outbox) {
         for (backup, held) in &mut self.backups {

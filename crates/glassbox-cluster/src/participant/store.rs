@@ -8,7 +8,7 @@ use smallvec::smallvec;
 use crate::auto::{Counters, Sampler, Sampling};
 use crate::participant::decisions::{CommittedTxns, DecisionCounts};
 use crate::participant::replication::ReplicationStream;
-use crate::participant::txn::{DistributedTxn, LocalTxn};
+use crate::participant::txn::{Announced, DistributedTxn, LocalTxn};
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::SchemeKind;
 use crate::protocol::entry::{Base, Entry, Part};
@@ -120,6 +120,11 @@ impl Store {
 
     /// Answers a call once all backups have acknowledged what it saw.
     pub(crate) fn answer(&mut self, single: &LocalTxn, ran: Ran, out: &mut Outbox) {
+        let message = self.answer_of(single, ran);
+        self.stream.send_when_acked(single.client, message, out);
+    }
+
+    fn answer_of(&mut self, single: &LocalTxn, ran: Ran) -> Message {
         self.seen.singles += 1;
         self.seen.singles_aborted += u64::from(matches!(ran, Ran::Aborted(_)));
         let outcome = match ran {
@@ -129,7 +134,7 @@ impl Store {
             Ran::Failed(why) => Outcome::Failed(why),
             Ran::Wants(_) | Ran::Refused | Ran::Broken(_) => unreachable!("a call cannot end with {ran:?}"),
         };
-        self.stream.send_when_acked(single.client, Message::Answer { id: single.id, outcome }, out);
+        Message::Answer { id: single.id, outcome }
     }
 
     /// Runs a call without undo buffer and answers it: the hot path.
@@ -140,17 +145,33 @@ impl Store {
     }
 
     /// Replicates a call that is run next.
-    pub(crate) fn announce(&mut self, single: &LocalTxn, out: &mut Outbox) {
-        self.stream.append(|| Entry::Attempt(single.part(self.shard.index())), out);
+    pub(crate) fn announce(&mut self, single: LocalTxn, out: &mut Outbox) -> Announced {
+        self.stream.append(|| Entry::Announce(single.part(self.shard.index())), out);
+        Announced { single, sequence: self.stream.last() }
     }
 
-    /// Runs a call that was announced, and answers it. If the partition has stopped in between, backups have run it.
-    pub(crate) fn run_announced(&mut self, single: &LocalTxn, out: &mut Outbox) {
-        if self.broken.is_some() {
-            return out.send(single.client, Message::Answer { id: single.id, outcome: Outcome::Unknown });
-        }
+    /// Runs an announced call, and answers it when backups have acknowledged that they hold it, and everything before:
+    /// this proves that this was the primary after the call had arrived. Whether it has committed.
+    pub(crate) fn run_announced(&mut self, announced: &Announced, out: &mut Outbox) -> bool {
+        let Announced { single, sequence } = announced;
         let ran = self.run_single(single, None, None, out);
+        let is_done = matches!(ran, Ran::Done(_));
+        let message = self.answer_of(single, ran);
+        self.stream.send_when_held(*sequence, single.client, message, out);
+        is_done
+    }
+
+    /// Runs a call that the former primary announced; whether it has committed.
+    pub(crate) fn run_held(&mut self, single: &LocalTxn, out: &mut Outbox) -> bool {
+        let ran = self.run_single(single, None, None, out);
+        let is_done = matches!(ran, Ran::Done(_));
         self.answer(single, ran, out);
+        is_done
+    }
+
+    /// Tells backups how announced calls have ended.
+    pub(crate) fn end_announced(&mut self, count: u32, refused: Vec<u32>, out: &mut Outbox) {
+        self.stream.append(|| Entry::Ended { count, refused }, out);
     }
 
     /// Runs the latest fragment of a transaction, after undoing its predecessor; `false`: the watch refused an access,

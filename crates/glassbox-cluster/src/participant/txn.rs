@@ -20,6 +20,20 @@ impl LocalTxn {
         let (participants, origin) = (PartitionSet::of(partition), Some((self.client, self.id)));
         Part { call: self.call.clone(), participants, given: Vec::new(), origin }
     }
+
+    /// The call of such a run.
+    pub(crate) fn of_part(part: Part) -> Option<Self> {
+        let (client, id) = part.origin?;
+        Some(Self { client, id, call: part.call })
+    }
+}
+
+/// A call that backups hold before it is run.
+#[derive(Debug)]
+pub(crate) struct Announced {
+    pub(crate) single: LocalTxn,
+    /// Its entry in the stream.
+    pub(crate) sequence: u64,
 }
 
 /// This partition's part of a distributed transaction.

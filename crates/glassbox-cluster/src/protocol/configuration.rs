@@ -538,6 +538,12 @@ impl SchemeKind {
         self.is_locking() || self == Self::Occ
     }
 
+    /// Whether a primary runs calls without locks while no other transaction is active, so that backups can hold them
+    /// before.
+    pub(crate) fn announces(self) -> bool {
+        !matches!(self, Self::ForcedLocking | Self::TwoPhase(_) | Self::Deterministic(_))
+    }
+
     /// Whether an abort undoes the transactions that ran after it.
     pub(crate) fn cascades(self) -> bool {
         matches!(self, Self::Speculation | Self::LimitedSpeculation | Self::LocalSpeculation)

@@ -59,8 +59,15 @@ pub enum Entry {
     Purged(u8, u64),
     /// A record of the agreement on the log; only the journal of a member that takes part in it has them.
     Agreed(AgreedRecord),
-    /// Run this, which the primary has not run yet; nothing is undecided. However the run ends, it ends everywhere so.
-    Attempt(Part),
+    /// Hold this call on one partition, which the primary runs next; nothing is undecided.
+    Announce(Part),
+    /// The primary has run the oldest announced calls.
+    Ended {
+        /// Their number.
+        count: u32,
+        /// Those among them that have not committed, by their places from 0, ascending. The others are run now.
+        refused: Vec<u32>,
+    },
 }
 
 /// A record of a member of the group that agrees on the input log.
@@ -86,7 +93,7 @@ pub struct Part {
 }
 
 /// The version of the record format, which a journal states.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 
 /// A record of a replica's journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -92,9 +92,12 @@ impl Processes {
             format!("`order.tick_us` is {tick_us}, and scheme `{scheme}` has no coordinator that could wait; give 0"),
         )?;
         refuse(
-            self.order.overlap && scheme.is_deterministic(),
-            format!("`order.overlap` is true, and scheme `{scheme}` has no backups; give false"),
+            self.order.overlap && !scheme.announces(),
+            format!(
+                "`order.overlap` is true, and under scheme `{scheme}` no call can be sent before it is run; give false"
+            ),
         )?;
+        refuse(tick_us > 1_000_000, format!("`order.tick_us` is {tick_us}: give at most 1000000"))?;
         refuse(
             max_lag_us > 0 && !(scheme.is_deterministic() || matches!(scheme, SchemeKind::TwoPhase(_))),
             format!(

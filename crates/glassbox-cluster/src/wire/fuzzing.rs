@@ -155,14 +155,15 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let call = Call { procedure: 0, arguments: vec![1, 2, 3].into(), now: Timestamp::from_micros(4), seed: 5 };
     let txn = TxnId { coordinator: Address::Coordinator(0), sequence: 300 };
     let part = Part { call: call.clone(), participants: PartitionSet::all(2), given: Vec::new(), origin: None };
-    let attempt = Part { origin: Some((Address::Client(1), 300)), ..part.clone() };
+    let announced = Part { origin: Some((Address::Client(1), 300)), ..part.clone() };
     let answer = |outcome| Message::Answer { id: 7, outcome };
     let messages = [
         Message::Call { id: 1, call: call.clone() },
         Message::Decide { txn, commit: true },
         answer(Outcome::Done(smallvec::smallvec![(0, vec![1, 2].into()), (1, Vec::new().into())])),
         Message::Replicate { sequence: 9, entry: Box::new(Entry::Prepare { txn, round: 0, part, settled: 300 }) },
-        Message::Replicate { sequence: 300, entry: Box::new(Entry::Attempt(attempt)) },
+        Message::Replicate { sequence: 300, entry: Box::new(Entry::Announce(announced)) },
+        Message::Replicate { sequence: 301, entry: Box::new(Entry::Ended { count: 300, refused: vec![0, 299] }) },
         Message::Ack { sequence: u64::MAX },
         Message::Remember { since: 300, entries: vec![Entry::Committed(txn), Entry::NoOp] },
         Message::State {

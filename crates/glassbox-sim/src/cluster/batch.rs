@@ -12,24 +12,30 @@ use super::costs::Costs;
 pub(super) struct Batch {
     /// Whether the packet that it handles is not the first one.
     follows: bool,
-    /// Whether it is not the last one.
-    pub(super) more: bool,
+    /// The sender, if it is not the last one.
+    more: Option<Address>,
     /// The answers to those before.
     answers: Vec<(Address, Packet)>,
-    /// The duration of work that was done beside its steps, for the next one.
+    /// The duration of what it did at a tick; its next step takes that much longer.
     pub(super) owed_ns: u64,
 }
 
 impl Batch {
-    /// Goes on to a packet; whether others follow it.
-    pub(super) fn next(&mut self, more: bool) {
-        (self.follows, self.more) = (self.more, more);
+    /// Goes on to a packet: its sender, and whether others follow it.
+    pub(super) fn next(&mut self, packet: Option<(Address, bool)>) {
+        self.follows = packet.is_some_and(|(from, _)| self.continues(from));
+        self.more = packet.and_then(|(from, more)| more.then_some(from));
+    }
+
+    /// Whether a packet of this sender continues the batch.
+    pub(super) fn continues(&self, from: Address) -> bool {
+        self.more == Some(from)
     }
 
     /// Ends the step of a packet, which has these packets for others: those that leave now, each party's together, and
     /// whether others of the same batch follow.
     pub(super) fn end_step(&mut self, mut leaving: Vec<(Address, Packet)>) -> Vec<(Address, Packet, bool)> {
-        if self.more {
+        if self.more.is_some() {
             self.answers.extend(leaving.extract_if(.., |(to, _)| matches!(to, Address::Coordinator(_))));
         } else {
             leaving.splice(..0, std::mem::take(&mut self.answers));
@@ -59,13 +65,14 @@ mod tests {
         let mut batch = Batch::default();
         let work = Work::Fragment { watched: false };
         let costs = Costs::of_the_paper().with_batches();
-        batch.next(true);
+        batch.next(Some((one, true)));
         assert_eq!(batch.shared_ns(work, &costs), 0);
         assert_eq!(batch.end_step(vec![(one, packet(1)), (two, packet(2))]), [(two, packet(2), false)]);
-        batch.next(false);
+        batch.next(Some((one, false)));
         assert_eq!((batch.shared_ns(work, &costs), batch.shared_ns(Work::Decide, &costs)), (17_000, 0));
         assert_eq!(batch.end_step(vec![(one, packet(3))]), [(one, packet(1), true), (one, packet(3), false)]);
-        batch.next(false);
+        batch.next(Some((one, true)));
+        batch.next(Some((two, false)));
         assert_eq!(batch.shared_ns(work, &costs), 0);
     }
 }

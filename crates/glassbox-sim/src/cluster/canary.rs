@@ -41,7 +41,7 @@ impl Canary {
             | (Bug::MissedDeadlock, Message::Deadlock(_)) => (None, None),
             (Bug::LostDecision, Message::Decide { .. }) if dice.one_in(ONE_IN) => (None, None),
             (Bug::ForgottenEntry, Message::Replicate { sequence, entry })
-                if matches!(*entry, Entry::Run(_) | Entry::Attempt(_)) && dice.one_in(ONE_IN) =>
+                if matches!(*entry, Entry::Run(_) | Entry::Announce(_)) && dice.one_in(ONE_IN) =>
             {
                 (Some(Message::Replicate { sequence, entry: Box::new(Entry::NoOp) }), None)
             }

@@ -81,7 +81,7 @@ impl Costs {
 
     /// The same, if messages that leave for a party at once cost as much as one.
     pub fn with_batches(self) -> Self {
-        Self { shared_message_ns: self.message_ns(), ..self }
+        Self { shared_message_ns: self.message_ns().min(self.fragment_ns), ..self }
     }
 
     /// Whether messages that leave for a party at once are one.
@@ -140,6 +140,8 @@ mod tests {
     fn the_papers_numbers_for_tpcc_follow() {
         let (micro, tpcc) = (Costs::of_the_paper(), Costs::of_the_paper_s_tpcc());
         assert_eq!((micro.message_ns(), micro.in_two_rounds().fragment_ns), (17_000, 31_000));
+        let dear = Costs { fragment_ns: 100_000, ..micro };
+        assert_eq!((micro.with_batches().shared_message_ns, dear.with_batches().shared_message_ns), (17_000, 100_000));
         assert_eq!((tpcc.single_ns, tpcc.message_ns()), (26_000 + 17_000, 17_000));
         let watched = Work::Single { undo: true, watched: true };
         let of_all = tpcc.locks(watched) as f64 / tpcc.of(watched) as f64;

@@ -79,7 +79,7 @@ impl<W: Workload> Node<W> {
     /// Takes the next step; whether there was one.
     pub(super) fn work(&mut self, now_ns: u64, out: &mut Outbox) -> bool {
         let (arrived, clock_us) = (self.inbox.pop_front(), now_ns / 1_000 + self.fast_us);
-        self.batch.next(arrived.as_ref().is_some_and(|(_, (_, more))| *more));
+        self.batch.next(arrived.as_ref().map(|(from, (_, more))| (*from, *more)));
         let arrived = arrived.map(|(from, (packet, _))| (from, packet));
         match (&mut self.machine, arrived) {
             (Machine::Member(member), Some((from, Some(packet)))) => member.handle(from, packet, clock_us, out),
@@ -102,7 +102,7 @@ impl<W: Workload> Node<W> {
     pub(super) fn charge(&mut self, action: &Action, costs: &Costs) -> u64 {
         match action {
             Action::Work(work) => {
-                let ns = (costs.of(*work) - self.batch.shared_ns(*work, costs)) * self.slow;
+                let ns = costs.of(*work).saturating_sub(self.batch.shared_ns(*work, costs)) * self.slow;
                 self.locked_ns += costs.locks(*work) * self.slow;
                 self.tally.did(*work, ns);
                 ns
@@ -121,15 +121,17 @@ impl<W: Workload> Node<W> {
 
     /// The cost of receiving the next message, if there is one, and what is owed from before.
     pub(super) fn receiving_ns(&mut self, costs: &Costs) -> u64 {
+        if self.inbox.is_empty() {
+            return 0;
+        }
         let owed_ns = std::mem::take(&mut self.batch.owed_ns);
         let message_ns = match (&self.machine, self.inbox.front()) {
-            (_, None) => 0,
             // One of two results of a transaction: after the second the client calls again.
             (Machine::Client(_), Some((_, (Some(Packet { message: Message::Result(_), .. }), _)))) => {
                 (costs.client_message_ns + costs.client_ns / 2) * self.slow
             }
             (Machine::Client(_), _) => costs.client_ns * self.slow,
-            (Machine::Member(_), _) if self.batch.more => 0,
+            (Machine::Member(_), Some((from, _))) if self.batch.continues(*from) => 0,
             (Machine::Member(_), _) => self.message_ns(costs),
         };
         owed_ns + message_ns

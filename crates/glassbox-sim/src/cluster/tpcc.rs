@@ -25,8 +25,10 @@ pub struct Tpcc {
     pub remote: Remote,
 }
 
-/// The population's seed.
-const LOAD_SEED: u64 = 0;
+impl Tpcc {
+    /// The population's seed.
+    pub const LOAD_SEED: u64 = 0;
+}
 
 impl Settings<Tpcc> {
     /// The paper's setting: two partitions, 40 clients, its costs for TPC-C.
@@ -44,14 +46,14 @@ impl Workload for Tpcc {
     }
 
     fn fill(settings: &Settings<Self>, shard: &mut Shard) {
-        tpcc::fill(&settings.load.scale, LOAD_SEED, shard).expect("an empty shard with room");
+        tpcc::fill(&settings.load.scale, Self::LOAD_SEED, shard).expect("an empty shard with room");
     }
 
     fn caller(settings: &Settings<Self>, number: u32) -> Terminal {
         let Self { scale, mix, remote } = settings.load;
         let w_id = (number % u32::from(scale.warehouses)) as u16 + 1;
         let home = Home::Between(w_id, w_id);
-        let inputs = tpcc::Settings { scale, mix, remote, home, load_seed: LOAD_SEED, seed: settings.seed };
+        let inputs = tpcc::Settings { scale, mix, remote, home, load_seed: Self::LOAD_SEED, seed: settings.seed };
         Terminal { inputs: Inputs::new(&inputs, u64::from(number)) }
     }
 }

@@ -67,7 +67,7 @@ impl<E: Executor> Executor for Broken<E> {
         for part in steps.chunk_by(same) {
             match self.inner.execute(way, part)? {
                 Outcome::Committed(seen) => all.extend(seen),
-                Outcome::Aborted | Outcome::Unknown => return Ok(Outcome::Aborted),
+                outcome => return Ok(outcome),
             }
             // Others are to come between, on a machine with few cores too.
             std::thread::yield_now();

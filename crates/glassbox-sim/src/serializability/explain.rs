@@ -41,7 +41,7 @@ fn answer_text(step: &Step, seen: &Seen) -> String {
     match seen {
         Seen::Wrote { version, over } => format!("{step}: version {version} over {over}"),
         Seen::Nothing => format!("{step}: nothing to do"),
-        Seen::Untold => format!("{step}: an answer that was lost"),
+        Seen::Unknown => format!("{step}: an answer that was lost"),
         Seen::Values(values) => format!("{step}: {}", shortened(values, Value::to_string)),
         Seen::Rows(rows) => format!("{step}: {}", shortened(rows, ReadVersion::to_string)),
     }

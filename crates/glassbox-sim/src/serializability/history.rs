@@ -99,7 +99,7 @@ pub enum Seen {
     /// Rows of members, in the order of the scan.
     Rows(Vec<ReadVersion>),
     /// The answer was lost.
-    Untold,
+    Unknown,
 }
 
 /// A member as it was read.
@@ -122,7 +122,7 @@ pub enum Outcome {
     Committed(Vec<Seen>),
     /// By its own decision or the engine's.
     Aborted,
-    /// Its client was not told, because something failed; it may have committed, also after that. To be
+    /// The answer was lost; it may have committed, also after its client stopped waiting. To be
     /// [settled](super::unknown::settle) before a history is checked.
     Unknown,
 }

@@ -25,7 +25,7 @@
 //! To check an engine, [`executor::open`] it with its `Config`, [`runner::run`] clients on it, and [`check`] what they
 //! noted. What does not run inside a [`glassbox::Database`] implements [`executor::Executor`].
 //!
-//! Where parts of an engine fail, clients are not told some outcomes. Lists tell them: [`unknown`].
+//! Where parts of an engine fail, some outcomes are unknown to clients. Lists show them: [`unknown`].
 //!
 //! Every anomaly found is real. Not found is one that shows only in a row that came to a predicate and
 //! left it again while the reader ran, because it cannot be told which of its absences was seen ([`predicates`]).

@@ -1,19 +1,20 @@
-//! Outcomes that clients were not told: the lists tell them.
+//! Unknown outcomes: a client lost the answer because a part of the engine failed. The lists show what has committed.
 //!
-//! A value names its transaction and stays in its list, so a transaction has committed if anyone read one of its
-//! values. Then its appends are known from their places, and its own reads are not. If nobody read one, it counts as
-//! aborted: at the end all lists are read, and what is in none of them was never there for anyone.
+//! A value names its transaction and stays in its list, so a transaction has committed if a committed one has read one
+//! of its values. Then the places of its values show its appends; what it read is not known. If no value was read, it
+//! counts as aborted: all lists are read at the end, so no transaction has seen a value that is in none of them.
 
 use std::collections::BTreeMap;
 
 use super::history::{History, List, Outcome, Seen, Step, Value};
 use super::rows::MAX_ELEMENTS;
 
-/// Settles all unknown outcomes; how many of them are commits. Such a transaction may have run after its client gave
-/// up, so it never counts as answered.
+/// Settles all unknown outcomes; the number of commits among them. Such a transaction may have run after its client had
+/// stopped waiting, so it never counts as answered.
 ///
 /// # Errors
-/// When a half of a transaction is there, or when it changed members of clubs, which do not tell who left them.
+/// When a half of a transaction has committed, when one has committed that was to abort, or when one changed members of
+/// clubs: a member that is missing does not name the transaction that deleted it.
 pub fn settle(history: &mut History) -> Result<usize, String> {
     let lists = longest(history);
     let mut commits = 0;
@@ -30,6 +31,9 @@ pub fn settle(history: &mut History) -> Result<usize, String> {
             });
             if let Some((step, _)) = missing {
                 return Err(format!("T{number} is there, and its step {step:?} is not"));
+            }
+            if transaction.steps.contains(&Step::Abort) {
+                return Err(format!("T{number} was to abort, and has committed"));
             }
             commits += 1;
             Outcome::Committed(seen)
@@ -67,9 +71,9 @@ fn seen(step: &Step, lists: &BTreeMap<List, Vec<Value>>) -> Result<Seen, String>
             let over = at.checked_sub(1).map_or(Value::INITIAL, |before| values[before]);
             Ok(Seen::Wrote { version: at as u32 + 1, over })
         }
-        Step::Read(_) | Step::Look(_) | Step::Scan(_) | Step::Abort => Ok(Seen::Untold),
+        Step::Read(_) | Step::Look(_) | Step::Scan(_) | Step::Abort => Ok(Seen::Unknown),
         Step::Join(..) | Step::Rank(..) | Step::Leave(..) | Step::Found(_) => {
-            Err("members of clubs do not tell how a transaction ended; use lists".to_owned())
+            Err("members of clubs do not show how a transaction ended; use lists".to_owned())
         }
     }
 }
@@ -115,6 +119,14 @@ mod tests {
         let mut apart = history([vec![second[0], first[0]], vec![first[1], second[1]]]);
         assert_eq!(settle(&mut apart), Ok(1));
         assert!(!check(&apart).is_strictly_serializable());
+    }
+
+    #[test]
+    fn a_commit_of_what_aborts_is_noticed() {
+        let [first, second] = [1, 2].map(|number| [Value::new(number, 0), Value::new(number, 1)]);
+        let mut history = history([vec![first[0], second[0]], vec![first[1], second[1]]]);
+        history.transactions[1].steps.push(Step::Abort);
+        assert!(settle(&mut history).unwrap_err().contains("was to abort"));
     }
 
     #[test]
