@@ -39,13 +39,13 @@ pub struct Arguments {
     /// when the log has the one before
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub epoch_us: u32,
-    /// Blocking, speculation and two-phase locking: a coordinator collects what it has for partitions for this many
+    /// Blocking and the speculative schemes: a coordinator collects what it has for partitions for this many
     /// microseconds, so that it leaves together: more transactions a second where the coordinator is the limit, and
     /// each of them is later
     #[arg(long, value_name = "N", default_value = "0", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub tick_us: u32,
-    /// Schemes with primaries and backups: send a call on one partition to backups before the primary runs it, where no
-    /// other transaction is active [default: send it with its end]
+    /// Schemes with primaries and backups: send a call on one partition to backups, and to journals, before the primary
+    /// runs it, where no other transaction is active [default: send it with its end]
     #[arg(long)]
     pub overlap: bool,
     /// Deterministic schemes: all --coordinators are sequencers, each for a part of the clients, and their clocks make

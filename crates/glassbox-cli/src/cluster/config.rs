@@ -79,6 +79,13 @@ const fn one() -> u8 {
 }
 
 impl Config {
+    /// Two partitions without backups and a coordinator, without the addresses of their processes.
+    pub fn of_two(scheme: SchemeKind, workload: Workload) -> Self {
+        let (cluster, order, nodes) = (u64::from(std::process::id()), OrderSettings::new(), Vec::new());
+        let (partitions, replicas, coordinators, round_trip_us) = (2, 1, 1, 0);
+        Self { cluster, scheme, partitions, replicas, coordinators, round_trip_us, order, workload, nodes }
+    }
+
     /// What the cluster's processes must know of each other.
     pub fn processes(&self) -> Processes {
         let Self { cluster, scheme, partitions, replicas, coordinators, round_trip_us, order, .. } = *self;

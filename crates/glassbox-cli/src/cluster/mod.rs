@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 pub use arguments::Arguments;
+pub use config::Workload;
+use glassbox_cluster::SchemeKind;
+use glassbox_cluster::run::Processes;
 pub use node::{NodeArguments, run as run_node};
 
 use crate::exit::{self, Verdict};
@@ -105,6 +108,15 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
     results.finish()?;
     let good = checked.is_good() && was_good && measured.failed.is_empty() && children.ended().next().is_none();
     Ok(if good { Verdict::Good } else { Verdict::Bad })
+}
+
+/// Begins a cluster of two partitions and a coordinator, processes of this program that end with the first of the
+/// results.
+pub fn begin_two(scheme: SchemeKind, workload: Workload) -> anyhow::Result<(Children, Processes)> {
+    let (children, config) = Children::start(&Config::of_two(scheme, workload), None)?;
+    let mut operator = operate::operator(&config, None)?;
+    operator.begin(config.shape().configuration(), PATIENCE).map_err(anyhow::Error::msg)?;
+    Ok((children, config.processes()))
 }
 
 /// Refuses options that make no sense together.

@@ -40,6 +40,8 @@ enum Experiment {
     #[command(hide = true)]
     CountInProcess(CountArguments<glassbox_lab::in_process::CallPath>),
     #[command(hide = true)]
+    CountLocks(CountArguments<glassbox_lab::in_process::LockedShare>),
+    #[command(hide = true)]
     CountLimits(CountArguments<glassbox_lab::limits::systems::System>),
     #[command(hide = true)]
     CountLookingGlass(CountArguments<glassbox_lab::looking_glass::LadderSystem>),
@@ -61,6 +63,7 @@ pub fn run(arguments: &LabArguments) -> anyhow::Result<Verdict> {
         Experiment::Scaling(arguments) => scaling::run(arguments),
         Experiment::CountCharm(arguments) => good(glassbox_lab::charm::run_child(&arguments.child())),
         Experiment::CountInProcess(arguments) => good(glassbox_lab::in_process::run_child(&arguments.child())),
+        Experiment::CountLocks(arguments) => good(glassbox_lab::in_process::run_locked_child(&arguments.child())),
         Experiment::CountLimits(arguments) => good(glassbox_lab::limits::instructions::run_child(&arguments.child())),
         Experiment::CountLookingGlass(arguments) => good(glassbox_lab::looking_glass::run_child(&arguments.child())),
         Experiment::CountScaling(arguments) => good(glassbox_lab::scaling::run_child(&arguments.child())),

@@ -58,7 +58,8 @@ impl CallMap {
     pub fn of_function(&self, path: &str, function: &str) -> Option<usize> {
         let (_, inside) = path.rsplit_once("crates/")?;
         let plain = function.split("::").filter(|segment| !segment.starts_with('{')).last().unwrap_or_default();
-        let plain = plain.split('<').next().unwrap_or_default();
+        // A method of a trait stands behind the file, without its type.
+        let plain = plain.split('<').next().unwrap_or_default().rsplit(' ').next().unwrap_or_default();
         let fits = |(file, name): &(&str, &str)| inside.starts_with(file) && plain == *name;
         self.list.iter().position(|(_, functions)| functions.iter().any(fits))
     }
@@ -134,6 +135,8 @@ mod tests {
         assert_eq!(call("glassbox/src/classic/transaction.rs", "StackTransaction<S>::find::{{closure}}"), Some(0));
         assert_eq!(call("glassbox/src/classic/transaction.rs", "StackTransaction<S>::find<R>"), Some(0));
         assert_eq!(call("glassbox/src/classic/transaction.rs", "StackTransaction<S>::find_all"), None);
+        let of_trait = "glassbox/src/classic/transaction.rs find";
+        assert_eq!(call("glassbox/src/classic/transaction.rs", of_trait), Some(0));
         assert_eq!(call("glassbox/src/classic/tree/tree.rs", "Tree::find"), None);
         assert_eq!(call("glassbox/src/classic/engine/mod.rs", "Engine<S>::commit"), Some(1));
         assert_eq!(CALLS.of_function("/rustc/library/core/src/iter.rs", "find"), None);

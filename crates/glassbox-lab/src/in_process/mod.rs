@@ -13,9 +13,11 @@
 //! thread.
 
 mod instructions;
+mod locks;
 mod subject;
 mod systems;
 pub mod tables;
 
 pub use instructions::{EXPERIMENT, count, run_child};
+pub use locks::{LockedShare, count_locks, locks_table, run_locked_child};
 pub use systems::{Benchmark, CallPath};

@@ -1,6 +1,7 @@
 //! The tables, and the section of a report.
 
 use super::instructions::{INSTRUCTIONS, MEMORY, PARTS, by_part};
+use super::locks::locks_table;
 use super::systems::{Benchmark, CallPath};
 use crate::format;
 use crate::points::Points;
@@ -63,6 +64,10 @@ pub fn section(points: &Points) -> Section {
             parts(points, benchmark),
         ));
     }
+    let caption = "Locking, New-Order alone, six warehouses, forty clients, two partitions on one thread. Instructions \
+                   are not time.";
+    let title = "Figure 9's time on locks, on this machine (counted)";
+    figures.extend(locks_table(points).map(|table| Figure::of_table(title, caption, table)));
     Section {
         id: "in-process".to_owned(),
         title: "Low overhead concurrency control: machines in process".to_owned(),

@@ -241,7 +241,8 @@ pub(super) fn optimizations(points: &Points) -> Figure {
     ];
     let caption = "The paper's map of optimisations, each row with the stacks that show it: alone, where one stack \
                    lacks just that, and on the ladder, with all before it. Its logless systems recover from another \
-                   node: here a cluster with replicas and without a directory.";
+                   node: here a cluster with replicas and without a directory. Without transactions an engine here has \
+                   no sessions; it keeps its undo, because a procedure may abort.";
     let table = Table::new(&header, OPTIMIZATIONS.iter().map(row).collect());
     Figure::of_table("Table 1. Possible optimisations for OLTP", caption, table)
 }

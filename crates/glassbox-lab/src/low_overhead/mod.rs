@@ -44,7 +44,7 @@ pub use crate::claim::{CHECKS, Claim};
 pub use checks::{claims, outcomes, put as put_claims, sentences, unexplained};
 pub use plan::{SimulationPlan, TpccPlan};
 pub use section::{other_tables, section, throughput_tables, tpcc_tables};
-pub use simulate::simulate;
+pub use simulate::{figures, simulate};
 
 #[cfg(test)]
 mod tests;

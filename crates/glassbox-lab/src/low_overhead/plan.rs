@@ -25,6 +25,8 @@ pub struct SimulationPlan {
     pub seed: u64,
     /// The costs of work, if they are not the paper's.
     pub costs: Option<CostTables>,
+    /// The only figure, if not all are simulated: one of [`figures`](super::figures).
+    pub figure: Option<String>,
 }
 
 impl SimulationPlan {
@@ -33,13 +35,18 @@ impl SimulationPlan {
         let tpcc = TpccPlan::new(quick);
         if quick {
             let shares = vec![0, 2, 4, 6, 10, 20, 30, 40, 50, 70, 100];
-            let (whole_grid, part_ms, costs) = (false, 2_000, None);
-            Self { warm_up_ms: 50, measured_ms: 150, runs: 1, shares, tpcc, whole_grid, part_ms, seed, costs }
+            let (whole_grid, part_ms, costs, figure) = (false, 2_000, None, None);
+            Self { warm_up_ms: 50, measured_ms: 150, runs: 1, shares, tpcc, whole_grid, part_ms, seed, costs, figure }
         } else {
             let shares = vec![0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 30, 40, 50, 60, 70, 80, 90, 100];
-            let (whole_grid, part_ms, costs) = (true, 4_000, None);
-            Self { warm_up_ms: 150, measured_ms: 500, runs: 3, shares, tpcc, whole_grid, part_ms, seed, costs }
+            let (whole_grid, part_ms, costs, figure) = (true, 4_000, None, None);
+            Self { warm_up_ms: 150, measured_ms: 500, runs: 3, shares, tpcc, whole_grid, part_ms, seed, costs, figure }
         }
+    }
+
+    /// The simulation with the paper's windows, 60 s after a warm-up of 15 s, and a part of the advisor's grid.
+    pub fn long(seed: u64) -> Self {
+        Self { warm_up_ms: 15_000, measured_ms: 60_000, whole_grid: false, ..Self::new(false, seed) }
     }
 }
 

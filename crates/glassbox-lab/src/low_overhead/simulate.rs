@@ -2,6 +2,8 @@
 //!
 //! A run depends on its settings and its seed alone, so runs are concurrent, and results are the same on every machine.
 
+use std::collections::BTreeSet;
+
 use glassbox_cluster::Address;
 use glassbox_sim::cluster::{Settings, Workload, World};
 
@@ -126,8 +128,16 @@ fn jobs(plan: &SimulationPlan) -> Vec<SimulationJob> {
         x: cell.x,
         what: JobKind::Tpcc(cell),
     };
-    let lines = all(plan.whole_grid).into_iter().flat_map(of_line);
-    lines.chain(tpcc::points(&plan.tpcc).into_iter().map(of_cell)).collect()
+    let is_wanted = |figure: &str| plan.figure.as_deref().is_none_or(|wanted| wanted == figure);
+    let lines = all(plan.whole_grid).into_iter().filter(|line| is_wanted(line.figure)).flat_map(of_line);
+    let cells = tpcc::points(&plan.tpcc).into_iter().filter(|cell| is_wanted(cell.figure));
+    lines.chain(cells.map(of_cell)).collect()
+}
+
+/// The names of the figures.
+pub fn figures() -> BTreeSet<&'static str> {
+    let lines = all(false).into_iter().map(|line| line.figure);
+    lines.chain([tpcc::FIGURE_8, tpcc::FIGURE_9]).collect()
 }
 
 /// Runs everything; on an interrupt, the results so far.
@@ -139,7 +149,7 @@ pub fn simulate(plan: &SimulationPlan, watch: &dyn Progress) -> Points {
     let name = |SimulationJob { figure, row, x, .. }: &SimulationJob| format!("{figure}, {row} at {x}");
     let outcomes = run_on_all_cores(&jobs, run, name, watch);
     let mut points = Points::default();
-    if !watch.interrupted() {
+    if plan.figure.is_none() && !watch.interrupted() {
         auto::simulate(plan, &mut points);
     }
     for (job, runs) in jobs.iter().zip(&outcomes) {

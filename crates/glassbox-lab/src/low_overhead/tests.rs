@@ -28,7 +28,7 @@ impl Progress for Interrupts {
     }
 }
 
-const CLAIMS: usize = 77;
+const CLAIMS: usize = 79;
 
 fn line(point: crate::points::Point) -> ResultLine {
     let configuration = serde_json::json!({"runs": 1});

@@ -24,16 +24,14 @@ pub const FIGURE: &str = "Batches";
 /// Clients, so many that later answers do not leave partitions without work.
 const CLIENTS: u32 = 400;
 const AT_ONCE: &str = "speculation, each message at once";
+const UNTIMED: &str = "speculation, at once, shared messages";
 const SHORT: &str = "speculation, every 0.2 ms";
 const LONG: &str = "speculation, every 1 ms";
 const LONGEST: &str = "speculation, every 5 ms";
 
 fn with_tick(settings: &mut Settings, tick_us: u32) {
-    settings.clients = CLIENTS;
-    if tick_us > 0 {
-        settings.order.tick_us = tick_us;
-        settings.costs = settings.costs.with_batches();
-    }
+    (settings.clients, settings.order.tick_us) = (CLIENTS, tick_us);
+    settings.costs = settings.costs.with_batches();
 }
 
 /// The simulated series.
@@ -43,7 +41,9 @@ pub(super) fn series() -> Vec<Series> {
         Series { change, ..line }
     };
     vec![
-        line(AT_ONCE, |settings| with_tick(settings, 0)),
+        line(AT_ONCE, |settings| settings.clients = CLIENTS),
+        // The control: packets that leave in one step share their costs, and nothing waits.
+        line(UNTIMED, |settings| with_tick(settings, 0)),
         line(SHORT, |settings| with_tick(settings, 200)),
         line(LONG, |settings| with_tick(settings, 1_000)),
         line(LONGEST, |settings| with_tick(settings, 5_000)),
@@ -65,6 +65,7 @@ pub(super) fn figure(points: &Points) -> Option<Figure> {
     let of = |row, colour| CurveOf { figure: FIGURE, row, name: row, stroke: Stroke::Dotted, colour };
     let shown = [
         of(AT_ONCE, green),
+        of(UNTIMED, green.paler(40)),
         of(SHORT, Colour(0x9c, 0x75, 0x5f)),
         of(LONG, Colour(0x4e, 0x79, 0xa7)),
         of(LONGEST, Colour(0xb0, 0x7a, 0xa1)),
@@ -90,17 +91,31 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             "times",
         ),
         claim(
+            (FIGURE, "at once, shared messages: throughput at 100 % over that of processor time alone"),
+            "none",
+            of_model(UNTIMED),
+            (0.35, 0.5),
+            "times",
+        ),
+        claim(
+            (FIGURE, "every 0.2 ms: throughput at 100 % over that of processor time alone"),
+            "not built",
+            of_model(SHORT),
+            (0.9, 1.01),
+            "times",
+        ),
+        claim(
             (FIGURE, "every 1 ms: throughput at 100 % over that of processor time alone"),
             "not built",
             of_model(LONG),
-            (0.9, 1.0),
+            (0.9, 1.01),
             "times",
         ),
         claim(
             (FIGURE, "every 5 ms: throughput at 100 % over that of processor time alone"),
             "not built",
             of_model(LONGEST),
-            (0.95, 1.0),
+            (0.95, 1.01),
             "times",
         ),
         claim(

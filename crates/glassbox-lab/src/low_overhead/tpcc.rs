@@ -67,7 +67,7 @@ pub(super) fn mean(points: &Points, figure: &str, x: u64, metric: &str) -> Optio
 }
 
 /// As in the paper.
-const WAREHOUSES: u16 = 6;
+pub(crate) const WAREHOUSES: u16 = 6;
 /// The share of the other warehouses that are on the other partition.
 const ON_THE_OTHER: f64 = 3.0 / 5.0;
 
@@ -78,7 +78,7 @@ fn share_of(lines: f64) -> f64 {
 }
 
 /// The share of lines from another warehouse that results in a share of orders on two partitions.
-fn remote(share: f64) -> Remote {
+pub(crate) fn remote(share: f64) -> Remote {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..50 {
         let middle = f64::midpoint(low, high);

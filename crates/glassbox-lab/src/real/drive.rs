@@ -10,8 +10,7 @@ use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 use glassbox_cluster::run::{Cluster, Inline, Link, LinkEvent, Shape};
 use glassbox_cluster::{Action, Address, Outbox, Packet, Router, SchemeKind};
-use glassbox_sim::cluster::{Load, Micro};
-use glassbox_workloads::micro::{ABORT_CHOSEN, ReadWrite, catalog};
+use glassbox_sim::cluster::{CallOf, Caller, Load, Micro, Settings, Workload};
 
 /// Under locking, the lock timeout, in addition to some round trips.
 const PATIENCE: Duration = Duration::from_millis(3);
@@ -20,9 +19,10 @@ const MAX_END: Duration = Duration::from_secs(5);
 
 /// Clients, each of which calls again when it receives its answer. As in the paper.
 pub const CLIENTS: u32 = 40;
+
 /// A run of a cluster under a load.
 #[derive(Debug, Clone, Copy)]
-pub struct Trial {
+pub struct Trial<W = Load> {
     /// The cluster.
     pub shape: Shape,
     /// Which machine runs on which thread.
@@ -30,7 +30,7 @@ pub struct Trial {
     /// Whether an advisor changes the scheme, which starts as the shape's. Not on one thread.
     pub auto: bool,
     /// The load of the clients.
-    pub load: Load,
+    pub load: W,
     /// The number of clients.
     pub clients: u32,
     /// The warm-up.
@@ -68,31 +68,66 @@ pub(crate) fn shard(catalog: &Catalog, partition: u8, partitions: u8, clients: u
     Ok(shard)
 }
 
-struct Clients<'a, L> {
+impl<W: Workload> Trial<W> {
+    /// The rows and the clients.
+    fn settings(&self) -> Settings<W> {
+        let (clients, partitions) = (self.clients, self.shape.partitions);
+        Settings { clients, partitions, ..Settings::of_the_paper(self.shape.scheme, self.load, self.seed) }
+    }
+}
+
+struct Clients<'a, L, W: Workload> {
     link: &'a mut L,
     router: Router,
     out: Outbox,
-    micros: Vec<Micro>,
-    /// The client of each call.
-    calls: HashMap<u64, usize>,
+    callers: Vec<W::Caller>,
+    /// Each call, and its client.
+    calls: HashMap<u64, (usize, CallOf<W>)>,
     began: Instant,
-    patience: Duration,
-    looked: Instant,
+    /// Turns so far, as microseconds: the time of clients that are counted.
+    turns: Option<u64>,
+    patience_us: u64,
+    looked_us: u64,
     finished: u64,
 }
 
-impl<L: Link> Clients<'_, L> {
-    /// The time, which only a coordinating client needs: the timeout of a transaction starts at the call.
-    fn now_us(&self) -> u64 {
-        if self.router.coordinates() { self.began.elapsed().as_micros() as u64 } else { 0 }
+impl<'a, L: Link, W: Workload> Clients<'a, L, W> {
+    fn new(trial: &Trial<W>, catalog: &Arc<Catalog>, link: &'a mut L) -> Self {
+        let settings = trial.settings();
+        Self {
+            link,
+            router: Router::new(Address::Client(0), Arc::clone(catalog), trial.shape.configuration(), 0),
+            out: Outbox::default(),
+            callers: (0..trial.clients).map(|client| W::caller(&settings, client)).collect(),
+            calls: HashMap::new(),
+            began: Instant::now(),
+            turns: None,
+            patience_us: (PATIENCE + trial.shape.round_trip * 8).as_micros() as u64,
+            looked_us: 0,
+            finished: 0,
+        }
     }
 
-    fn call(&mut self, client: usize) -> Result<(), Error> {
-        let call = self.micros[client].draw();
+    /// The first call of each client.
+    fn begin(&mut self) {
+        (0..self.callers.len()).for_each(|client| self.call(client));
+        self.send();
+    }
+
+    /// The time, which only a coordinating client needs: the timeout of a transaction starts at the call.
+    fn now_us(&self) -> u64 {
+        match self.turns {
+            Some(turns) => turns,
+            None if self.router.coordinates() => self.began.elapsed().as_micros() as u64,
+            None => 0,
+        }
+    }
+
+    fn call(&mut self, client: usize) {
+        let call = self.callers[client].draw();
         let now_us = self.now_us();
-        let id = self.router.call(call, now_us, u64::from(call.stamp), &mut self.out)?;
-        self.calls.insert(id, client);
-        Ok(())
+        let id = W::Caller::send(&call, &mut self.router, now_us, &mut self.out);
+        self.calls.insert(id, (client, call));
     }
 
     fn send(&mut self) {
@@ -112,26 +147,27 @@ impl<L: Link> Clients<'_, L> {
             if let LinkEvent::Message(from, packet) = received {
                 let now_us = self.now_us();
                 for id in self.router.handle(from, packet, now_us, &mut self.out) {
-                    let client = self.calls.remove(&id).context("an answer without a call")?;
+                    let (client, call) = self.calls.remove(&id).context("an answer without a call")?;
                     let answered = self.router.take(id).context("an answer without a result")?;
-                    match answered.output::<ReadWrite>() {
-                        Ok(_) => {}
-                        Err(Error::Aborted(abort)) if abort.code == ABORT_CHOSEN => {}
+                    match W::Caller::output(&call, answered) {
+                        // As the load says.
+                        Ok(_) | Err(Error::Aborted(_)) => {}
                         Err(error) => return Err(error.into()),
                     }
                     self.finished += 1;
                     if again {
-                        self.call(client)?;
+                        self.call(client);
                     }
                 }
             }
             self.send();
             letter = self.link.receive(Duration::ZERO);
         }
-        if self.router.coordinates() && self.looked.elapsed() > self.patience / 4 {
-            self.looked = Instant::now();
-            let now_us = self.now_us();
-            self.router.restart_timed_out(self.patience.as_micros() as u64, now_us, &mut self.out);
+        self.turns.iter_mut().for_each(|turns| *turns += 1);
+        let now_us = self.now_us();
+        if self.router.coordinates() && now_us > self.looked_us + self.patience_us / 4 {
+            self.looked_us = now_us;
+            self.router.restart_timed_out(self.patience_us, now_us, &mut self.out);
             self.send();
         }
         Ok(())
@@ -145,6 +181,45 @@ impl<L: Link> Clients<'_, L> {
         Ok((self.finished - finished) as f64 / began.elapsed().as_secs_f64())
     }
 }
+
+/// Turns after which a counted transaction that waits is restarted.
+const PATIENCE_TURNS: u64 = 100;
+
+/// Runs the clients of a cluster on one thread until so many calls have ended, then until so many more have ended,
+/// within `count`. Time is turns, so that it is the same each time.
+///
+/// # Errors
+/// When the cluster fails.
+pub(crate) fn run_counted<W: Workload>(
+    trial: &Trial<W>,
+    (warm_up, counted): (usize, usize),
+    count: &mut dyn FnMut(&mut dyn FnMut()),
+) -> anyhow::Result<()> {
+    let (catalog, settings) = (Arc::new(W::catalog()), trial.settings());
+    let shard = |partition: u8| {
+        let mut shard = Shard::new(&catalog, partition.into(), trial.shape.partitions.into(), COUNTED_TABLE_BYTES)?;
+        W::fill(&settings, &mut shard);
+        Ok(shard)
+    };
+    let mut client = Inline::start(trial.shape, Arc::clone(&catalog), shard)?;
+    let mut clients = Clients::<_, W>::new(trial, &catalog, client.link());
+    (clients.turns, clients.patience_us) = (Some(0), PATIENCE_TURNS);
+    clients.begin();
+    let run = |clients: &mut Clients<'_, _, W>, calls: usize| {
+        let until = clients.finished + calls as u64;
+        while clients.finished < until {
+            clients.turn(true)?;
+        }
+        anyhow::Ok(())
+    };
+    run(&mut clients, warm_up)?;
+    let mut result = Ok(());
+    count(&mut || result = run(&mut clients, counted));
+    result
+}
+
+/// Address space is limited under valgrind.
+const COUNTED_TABLE_BYTES: usize = 64 << 20;
 
 /// The interval of the advisor.
 const ADVICE_INTERVAL: Duration = Duration::from_millis(30);
@@ -168,10 +243,14 @@ fn advise(cluster: &Cluster, clients: u32, ends: &AtomicBool) -> anyhow::Result<
 ///
 /// # Errors
 /// When the cluster fails, or a check fails afterwards.
-pub fn run(trial: &Trial) -> anyhow::Result<TrialResult> {
+pub fn run<W: Workload>(trial: &Trial<W>) -> anyhow::Result<TrialResult> {
     let Trial { shape, .. } = *trial;
-    let catalog = Arc::new(catalog());
-    let shard = |it| shard(&catalog, it, shape.partitions, trial.clients);
+    let (catalog, settings) = (Arc::new(W::catalog()), trial.settings());
+    let shard = |partition: u8| {
+        let mut shard = Shard::new(&catalog, partition.into(), shape.partitions.into(), W::TABLE_BYTES)?;
+        W::fill(&settings, &mut shard);
+        Ok(shard)
+    };
     let (run, machines) = match trial.threads {
         Threading::Many => {
             let cluster = Cluster::start(shape, Arc::clone(&catalog), shard)?;
@@ -197,33 +276,19 @@ pub fn run(trial: &Trial) -> anyhow::Result<TrialResult> {
 }
 
 /// Runs the clients of a cluster over this link, with an advisor for `advised`. All calls have ended when it returns.
-fn call(
-    trial: &Trial,
+pub(super) fn call<W: Workload>(
+    trial: &Trial<W>,
     catalog: &Arc<Catalog>,
     link: &mut impl Link,
     advised: Option<&Cluster>,
 ) -> anyhow::Result<TrialResult> {
-    let Trial { shape, load, .. } = *trial;
-    let micro = |client| Micro::new(client, shape.partitions, load, trial.seed);
-    let mut clients = Clients {
-        link,
-        router: Router::new(Address::Client(0), Arc::clone(catalog), shape.configuration(), 0),
-        out: Outbox::default(),
-        micros: (0..trial.clients).map(micro).collect(),
-        calls: HashMap::new(),
-        began: Instant::now(),
-        patience: PATIENCE + shape.round_trip * 8,
-        looked: Instant::now(),
-        finished: 0,
-    };
-    for client in 0..trial.clients as usize {
-        clients.call(client)?;
-    }
-    clients.send();
+    let shape = trial.shape;
+    let mut clients = Clients::<_, W>::new(trial, catalog, link);
+    clients.begin();
     let ends = AtomicBool::new(false);
     let (per_second, scheme) = std::thread::scope(|scope| {
-        let ends = &ends;
-        let advised = advised.map(|cluster| scope.spawn(move || advise(cluster, trial.clients, ends)));
+        let (ends, count) = (&ends, trial.clients);
+        let advised = advised.map(|cluster| scope.spawn(move || advise(cluster, count, ends)));
         let per_second = clients.run(trial.warm_up).and_then(|_| clients.run(trial.time));
         ends.store(true, Ordering::Relaxed);
         let scheme = advised.map_or(Ok(shape.scheme), |it| it.join().expect("the advisor does not panic"));

@@ -13,9 +13,12 @@ mod auto;
 pub(crate) mod drive;
 mod plan;
 mod predict;
+mod processes;
 pub mod tables;
 
 pub use auto::{AutoPlan, measure as measure_auto, table as auto_table};
+pub(crate) use drive::run_counted;
 pub use drive::{CLIENTS, Threading, Trial, TrialResult, run};
 pub use plan::{ClusterPlan, EXPERIMENT, PREDICTED, SCHEMES, figure, measure, sweeps};
 pub use predict::{predict, predict_tpcc};
+pub use processes::{Rows, RunningProcesses, Start};

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use glassbox_cluster::SchemeKind;
 use glassbox_cluster::run::Shape;
-use glassbox_sim::cluster::{ALL, Load};
+use glassbox_sim::cluster::{ALL, Load, Tpcc, Workload};
+use glassbox_workloads::tpcc::Scale;
 
 use super::drive::{CLIENTS, Threading, Trial, run};
+use super::processes::{Rows, Start, run_processes};
 use crate::calibrate::INJECTED_US;
+use crate::low_overhead::plan::TpccPlan;
 use crate::low_overhead::series::percent;
+use crate::low_overhead::tpcc::{self, FIGURE_8, FIGURE_9};
 use crate::measurement::{Progress, Spread};
 use crate::points::{Point, Points};
 
@@ -44,6 +48,8 @@ pub struct ClusterPlan {
     pub round_trips_us: Vec<u64>,
     /// Shares of transactions on two partitions, in percent.
     pub shares: Vec<u64>,
+    /// Numbers of warehouses, and shares of New-Orders on two partitions, in percent.
+    pub tpcc: TpccPlan,
     /// Numbers of clients, the usual first, for the longer round trips, where the usual number does not saturate.
     pub clients: Vec<u32>,
     /// Measurements of each.
@@ -62,44 +68,76 @@ impl ClusterPlan {
         let ms = Duration::from_millis;
         if quick {
             let (round_trips_us, shares, clients) = (vec![40, 200], vec![0, 10, 50], vec![CLIENTS, 320]);
-            return Self { round_trips_us, shares, clients, rounds: 2, warm_up: ms(20), time: ms(80), seed };
+            let (tpcc, warm_up, time) = (tpcc_plan(&[2, 20], &[0, 50]), ms(20), ms(80));
+            return Self { round_trips_us, shares, tpcc, clients, rounds: 2, warm_up, time, seed };
         }
         let (round_trips_us, shares) = (INJECTED_US.to_vec(), vec![0, 2, 5, 10, 20, 30, 50, 75, 100]);
-        let clients = vec![CLIENTS, 80, 160, 320];
-        Self { round_trips_us, shares, clients, rounds: 5, warm_up: ms(100), time: ms(300), seed }
+        let (clients, warm_up, time) = (vec![CLIENTS, 80, 160, 320], ms(100), ms(300));
+        let tpcc = tpcc_plan(&[2, 4, 8, 12, 20], &[0, 2, 10, 30, 50, 100]);
+        Self { round_trips_us, shares, tpcc, clients, rounds: 5, warm_up, time, seed }
     }
 
     /// The approximate duration, in seconds.
     pub fn seconds(&self) -> f64 {
-        let runs = self.cells().len() * self.rounds * SCHEMES.len();
-        runs as f64 * (self.warm_up + self.time + Duration::from_millis(25)).as_secs_f64()
+        let of = |cell: SweepPoint| match cell.cell {
+            MeasuredLoad::Micro { place: Place::Processes, .. }
+            | MeasuredLoad::Tpcc { place: Place::Processes, .. } => STARTING_PROCESSES,
+            _ => Duration::from_millis(25),
+        };
+        let once = self.cells().into_iter().map(|cell| (self.warm_up + self.time + of(cell)).as_secs_f64());
+        once.sum::<f64>() * (self.rounds * SCHEMES.len()) as f64
     }
 
     fn cells(&self) -> Vec<SweepPoint> {
-        let each = |(threads, us)| {
-            let figure = figure(threads, us);
-            let cell = |share| SweepPoint::of_share(&figure, threads, us, (share, Load::default()));
-            self.shares.iter().copied().map(cell).collect::<Vec<_>>()
-        };
-        let of_load = |(name, load)| {
-            let figure = of_load(name);
-            let cell = |share| SweepPoint::of_share(&figure, Threading::Many, OTHER_LOADS_US, (share, load));
-            self.shares.iter().copied().map(cell).collect::<Vec<_>>()
+        let micro = |place, us, load| MeasuredLoad::Micro { place, us, load, clients: CLIENTS };
+        let by_share = |figure: String, place, us, load: Load| {
+            let cell = move |&share: &u64| SweepPoint {
+                figure: figure.clone(),
+                x: share,
+                cell: micro(place, us, Load { several: percent(share), ..load }),
+            };
+            self.shares.iter().map(cell).collect::<Vec<_>>()
         };
         let more = |us| {
-            let cell = move |&clients: &u32| {
-                let usual = (BY_CLIENTS_SHARE, Load::default());
-                let usual = SweepPoint::of_share(&by_clients(us), Threading::Many, us, usual);
-                SweepPoint { x: clients.into(), clients, ..usual }
+            let load = Load { several: percent(BY_CLIENTS_SHARE), ..Load::default() };
+            let cell = move |&clients: &u32| SweepPoint {
+                figure: by_clients(us),
+                x: clients.into(),
+                cell: MeasuredLoad::Micro { place: Place::Threads(Threading::Many), us, load, clients },
             };
             self.clients.iter().map(cell)
         };
-        let sweeps = sweeps(&self.round_trips_us).flat_map(each);
-        sweeps
+        let of_tpcc = |(name, of, place, us): (&str, &str, _, _)| {
+            let points = tpcc::points(&self.tpcc).into_iter();
+            // A point for each scheme, of which each cell has all.
+            let of_first = points.filter(|it| it.figure == of && it.row == SCHEMES[0].0);
+            let cell = |it: tpcc::TpccPoint| MeasuredLoad::Tpcc { place, us, load: it.settings.load };
+            of_first.map(|it| SweepPoint { figure: name.to_owned(), x: it.x, cell: cell(it) }).collect::<Vec<_>>()
+        };
+        let many = Place::Threads(Threading::Many);
+        let sweeps = sweeps(&self.round_trips_us);
+        let mut cells: Vec<_> = sweeps
+            .flat_map(|(threads, us)| by_share(figure(threads, us), Place::Threads(threads), us, NO_LOAD))
             .chain(BY_CLIENTS_US.into_iter().flat_map(more))
-            .chain(OTHER_LOADS.into_iter().flat_map(of_load))
-            .collect()
+            .collect();
+        for (name, load) in OTHER_LOADS {
+            cells.extend(by_share(of_load(name), many, OTHER_LOADS_US, load));
+        }
+        for (name, of) in TPCC_BY_THREADS {
+            cells.extend(of_tpcc((name, of, many, OTHER_LOADS_US)));
+        }
+        cells.extend(by_share(MICRO_BY_PROCESSES.to_owned(), Place::Processes, 0, NO_LOAD));
+        cells.extend(of_tpcc((TPCC_BY_PROCESSES, FIGURE_8, Place::Processes, 0)));
+        cells
     }
+}
+
+/// About how long processes take to begin.
+const STARTING_PROCESSES: Duration = Duration::from_millis(200);
+
+/// TPC-C of the scale with which the costs are measured.
+fn tpcc_plan(warehouses: &[u16], shares: &[u64]) -> TpccPlan {
+    TpccPlan { warehouses: warehouses.to_vec(), shares: shares.to_vec(), scale: Scale::small(1) }
 }
 
 /// In results, the figure of a round trip by clients instead of shares.
@@ -125,6 +163,15 @@ pub(super) fn of_load(name: &str) -> String {
     format!("{name}, round trip {OTHER_LOADS_US} µs")
 }
 
+/// In results, TPC-C by threads, and the figures of the paper.
+pub(super) const TPCC_BY_THREADS: [(&str, &str); 2] = [
+    ("Figure 8: TPC-C by warehouses, round trip 40 µs", FIGURE_8),
+    ("Figure 9: New-Order by share on two partitions, round trip 40 µs", FIGURE_9),
+];
+/// In results, the load of Figure 4 and that of Figure 8 by processes, over sockets.
+pub(super) const MICRO_BY_PROCESSES: &str = "Figure 4: without conflicts, processes";
+pub(super) const TPCC_BY_PROCESSES: &str = "Figure 8: TPC-C by warehouses, processes";
+
 /// In results, ratios within a round.
 pub(super) const RATIOS: &str = "ratios";
 
@@ -132,25 +179,67 @@ pub(super) const RATIOS: &str = "ratios";
 struct SweepPoint {
     figure: String,
     x: u64,
-    threads: Threading,
-    us: u64,
-    load: Load,
-    clients: u32,
+    cell: MeasuredLoad,
 }
 
-impl SweepPoint {
-    /// The usual clients, with this share in percent on two partitions, and whatever else the load has.
-    fn of_share(figure: &str, threads: Threading, us: u64, (share, load): (u64, Load)) -> Self {
-        let load = Load { several: percent(share), ..load };
-        Self { figure: figure.to_owned(), x: share, threads, us, load, clients: CLIENTS }
+/// Where machines run.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Threads(Threading),
+    Processes,
+}
+
+/// A load that is measured under each scheme.
+enum MeasuredLoad {
+    Micro { place: Place, us: u64, load: Load, clients: u32 },
+    Tpcc { place: Place, us: u64, load: Tpcc },
+}
+
+impl MeasuredLoad {
+    /// Transactions per second under a scheme.
+    fn run(&self, plan: &ClusterPlan, (scheme, seed): (SchemeKind, u64), start: Start<'_>) -> anyhow::Result<f64> {
+        match *self {
+            Self::Micro { place, us, load, clients } => {
+                place.run(&plan.trial((scheme, us), (load, clients), seed), Rows::Micro(clients, load), start)
+            }
+            Self::Tpcc { place, us, load } => {
+                place.run(&plan.trial((scheme, us), (load, CLIENTS), seed), Rows::Tpcc(load), start)
+            }
+        }
+    }
+
+    const fn clients(&self) -> u32 {
+        match self {
+            Self::Micro { clients, .. } => *clients,
+            Self::Tpcc { .. } => CLIENTS,
+        }
     }
 }
 
-/// Measures, and adds the results to `points`.
+impl Place {
+    fn run<W: Workload>(self, trial: &Trial<W>, rows: Rows, start: Start<'_>) -> anyhow::Result<f64> {
+        let result = match self {
+            Self::Threads(threads) => run(&Trial { threads, ..*trial }),
+            Self::Processes => run_processes(trial, rows, start),
+        };
+        Ok(result?.per_second)
+    }
+}
+
+impl ClusterPlan {
+    /// A measurement of a load by so many clients, under a scheme with such a round trip.
+    fn trial<W>(&self, (scheme, us): (SchemeKind, u64), (load, clients): (W, u32), seed: u64) -> Trial<W> {
+        let shape = Shape::new(scheme, 2).with_round_trip(Duration::from_micros(us));
+        let (threads, auto, &Self { warm_up, time, .. }) = (Threading::Many, false, self);
+        Trial { shape, threads, auto, load, clients, warm_up, time, seed }
+    }
+}
+
+/// Measures, and adds the results to `points`. `start` starts processes.
 ///
 /// # Errors
 /// When a cluster fails, or a check fails afterwards.
-pub fn measure(plan: &ClusterPlan, watch: &dyn Progress, points: &mut Points) -> anyhow::Result<()> {
+pub fn measure(plan: &ClusterPlan, start: Start<'_>, watch: &dyn Progress, points: &mut Points) -> anyhow::Result<()> {
     let cells = plan.cells();
     let mut rates = vec![[const { Vec::new() }; SCHEMES.len()]; cells.len()];
     for round in 0..plan.rounds {
@@ -158,14 +247,11 @@ pub fn measure(plan: &ClusterPlan, watch: &dyn Progress, points: &mut Points) ->
             if watch.interrupted() {
                 break;
             }
-            let &SweepPoint { ref figure, x, threads, us, load, clients } = cell;
-            let description = format!("real, {figure}, at {x}, {clients} clients");
+            let SweepPoint { figure, x, cell } = cell;
+            let description = format!("real, {figure}, at {x}, {} clients", cell.clients());
             watch.step(round * cells.len() + at, plan.rounds * cells.len(), &description);
             for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
-                let round_trip = Duration::from_micros(us);
-                let shape = Shape::new(scheme, 2).with_round_trip(round_trip);
-                let (auto, seed, &ClusterPlan { warm_up, time, .. }) = (false, plan.seed + round as u64, plan);
-                rates.push(run(&Trial { shape, threads, auto, load, clients, warm_up, time, seed })?.per_second);
+                rates.push(cell.run(plan, (scheme, plan.seed + round as u64), start)?);
             }
         }
     }

@@ -2,7 +2,10 @@
 
 use super::auto;
 use super::drive::Threading;
-use super::plan::{self, BY_CLIENTS_US, OTHER_LOADS, RATIOS, SCHEMES, THROUGHPUT, figure, sweeps};
+use super::plan::{
+    self, BY_CLIENTS_US, MICRO_BY_PROCESSES, OTHER_LOADS, RATIOS, SCHEMES, THROUGHPUT, TPCC_BY_PROCESSES,
+    TPCC_BY_THREADS, figure, sweeps,
+};
 use crate::calibrate::INJECTED_US;
 use crate::figures::{Curve, Curves, Stroke, curves};
 use crate::format;
@@ -41,8 +44,17 @@ pub fn others(points: &Points) -> Vec<(String, &'static str, Table)> {
         let table = by_x(points, &figure, format!("{figure} (real)"), &|share| format!("{share} %"))?;
         Some((figure, OF_SHARE, table))
     };
+    let other = |(figure, x_unit, mark): (&str, &'static str, &str)| {
+        let table = by_x(points, figure, format!("{figure} (real)"), &|x| format!("{x}{mark}"))?;
+        Some((figure.to_owned(), x_unit, table))
+    };
+    let (warehouses, of_share) = (("warehouses", ""), (OF_SHARE, " %"));
+    let [(figure8, _), (figure9, _)] = TPCC_BY_THREADS;
+    let others =
+        [(figure8, warehouses), (figure9, of_share), (MICRO_BY_PROCESSES, of_share), (TPCC_BY_PROCESSES, warehouses)];
+    let others = others.into_iter().filter_map(|(figure, (x_unit, mark))| other((figure, x_unit, mark)));
     let of_loads = OTHER_LOADS.into_iter().filter_map(of_load);
-    BY_CLIENTS_US.into_iter().filter_map(by_clients).chain(of_loads).collect()
+    BY_CLIENTS_US.into_iter().filter_map(by_clients).chain(of_loads).chain(others).collect()
 }
 
 fn by_x(points: &Points, figure: &str, first: String, name: &dyn Fn(f64) -> String) -> Option<Table> {
@@ -150,7 +162,9 @@ pub fn real(points: &Points) -> Section {
     figures.push(Figure::of_table("The scheme that the advisor finds (real)", AUTO_CAPTION, auto::table(points)));
     let lead = "Two partitions, a coordinator and clients, forty unless stated otherwise, as threads of one process on \
                 this machine; messages are delayed by half of the given round trip. All clients share one thread. \
-                \"One thread\": all machines and clients share one.";
+                \"One thread\": all machines and clients share one. \"Processes\": each machine is a process, and all \
+                clients are one more, without added delay; on few cores what is measured then is mostly the system's \
+                sockets and its scheduler.";
     Section {
         id: "low-overhead-real".to_owned(),
         title: "Low overhead concurrency control, on this machine".to_owned(),

@@ -4,15 +4,18 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
+use glassbox_cluster::SchemeKind;
 use glassbox_lab::calibrate::{self, CostTables, link};
 use glassbox_lab::count::{self, Counting};
-use glassbox_lab::in_process::{self, Benchmark, CallPath};
+use glassbox_lab::in_process::{self, Benchmark, CallPath, LockedShare};
 use glassbox_lab::low_overhead::{self, TpccPlan};
 use glassbox_lab::points::Points;
-use glassbox_lab::real::{self, AutoPlan, ClusterPlan};
+use glassbox_lab::real::{self, AutoPlan, ClusterPlan, Rows, RunningProcesses};
+use glassbox_sim::cluster::Tpcc;
 use glassbox_workloads::tpcc::Scale;
 use serde_json::json;
 
+use crate::cluster::{Workload, begin_two};
 use crate::lab::calibrate::measure as measure_costs;
 use crate::lab::child::command;
 use crate::lab::shared::{Bar, Group, of_report};
@@ -44,16 +47,42 @@ pub fn count(out: &mut dyn Write, quick: bool, dir: &Path, seed: u64) -> anyhow:
     };
     let (bar, mut points) = (Bar::new(), Points::default());
     in_process::count(&counting, &|child| command("count-in-process", child), &bar, &mut points)?;
+    let Counting { scale, warm_up, transactions, seed, .. } = counting;
+    let systems = LockedShare::ALL.to_vec();
+    let locks = Counting { scale, systems, warm_up, transactions, seed, dir: dir.to_owned() };
+    in_process::count_locks(&locks, &|child| command("count-locks", child), &bar, &mut points)?;
     bar.0.finish_and_clear();
     let counted = format::count(counting.transactions as u64);
-    writeln!(out, "\nOn this machine: instructions of {counted} transactions on one partition, by {valgrind}")?;
+    writeln!(
+        out,
+        "\nOn this machine: instructions of {counted} transactions, by {valgrind}; on one partition if not stated"
+    )?;
     writeln!(out, "{}", of_report(&in_process::tables::totals(&points)))?;
     for benchmark in Benchmark::ALL {
         writeln!(out, "\n{}", of_report(&in_process::tables::parts(&points, benchmark)))?;
     }
-    let configuration =
-        json!({ "partitions": 1, "scale": counting.scale, "counted": counting.transactions, "seed": seed });
+    if let Some(table) = in_process::locks_table(&points) {
+        writeln!(out, "\n{}", of_report(&table))?;
+    }
+    let of_locks = json!({ "partitions": 2, "warehouses": 6, "clients": real::CLIENTS });
+    let configuration = json!({
+        "partitions": 1,
+        "locks": of_locks,
+        "scale": counting.scale,
+        "counted": counting.transactions,
+        "seed": seed,
+    });
     Ok(Some(Group { experiment: in_process::EXPERIMENT, simulated: false, configuration, points }))
+}
+
+/// Starts processes of this program, with places in a cluster.
+fn start_processes(scheme: SchemeKind, rows: Rows) -> anyhow::Result<RunningProcesses> {
+    let workload = match rows {
+        Rows::Micro(clients, load) => Workload::Micro { clients, load: load.into() },
+        Rows::Tpcc(load) => Workload::Tpcc { scale: load.scale, seed: Tpcc::LOAD_SEED },
+    };
+    let (processes, cluster) = begin_two(scheme, workload)?;
+    Ok(RunningProcesses { cluster, guard: Box::new(processes) })
 }
 
 /// Measures throughput, and predicts it by a simulation with the constants of this machine.
@@ -63,7 +92,7 @@ pub fn measure(out: &mut dyn Write, quick: bool, seed: u64) -> anyhow::Result<Ve
     let auto = AutoPlan::new(quick, seed);
     writeln!(out, "\nOn this machine: two partitions, about {:.0} s", plan.seconds() + auto.seconds())?;
     let bar = Bar::new();
-    real::measure(&plan, &bar, &mut real)?;
+    real::measure(&plan, &start_processes, &bar, &mut real)?;
     real::measure_auto(&auto, &bar, &mut real)?;
     bar.0.finish_and_clear();
     let table = calibrate::costs(&costs.points).context("the calibration is incomplete: it was interrupted")?;
