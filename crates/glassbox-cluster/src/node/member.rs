@@ -517,8 +517,8 @@ impl Member {
     }
 
     /// Whether backups should receive its output before its next step.
-    pub(crate) fn has_announced(&self) -> bool {
-        matches!(&self.role, Role::Primary(partition) if partition.has_announced())
+    pub(crate) fn take_unsent(&mut self) -> bool {
+        if let Role::Primary(partition) = &mut self.role { partition.take_unsent() } else { false }
     }
 
     pub(crate) fn set_order(&mut self) {

@@ -36,12 +36,14 @@ pub struct Partition {
     overlaps: bool,
     /// Calls that backups hold and that run next. Nothing else is active then.
     announced: VecDeque<Announced>,
-    /// The number of announced calls that have ended and of which backups have not been told, and those among them that
-    /// have not committed.
+    /// Whether entries of announced calls may not have left.
+    has_unsent: bool,
+    /// The number of announced calls that have ended since the last entry about it, and the places of those that have
+    /// not committed.
     ended: (u32, Vec<u32>),
 }
 
-/// Maximum number of announced calls that have not been run, or of which backups have not been told how they ended.
+/// Maximum number of announced calls that have not been run, or whose end is not in the stream.
 const MAX_ANNOUNCED: usize = 16;
 
 impl Partition {
@@ -51,10 +53,20 @@ impl Partition {
     }
 
     fn of(store: Store, kind: SchemeKind) -> Self {
-        let scheme = Scheme::new(kind);
-        let (joining, held_back, order) = (Vec::new(), VecDeque::new(), ReorderBuffer::default());
-        let (next, base_due, overlaps, announced, ended) = (None, false, false, VecDeque::new(), (0, Vec::new()));
-        Self { store, scheme, kind, next, joining, base_due, held_back, order, overlaps, announced, ended }
+        Self {
+            store,
+            scheme: Scheme::new(kind),
+            kind,
+            next: None,
+            joining: Vec::new(),
+            base_due: false,
+            held_back: VecDeque::new(),
+            order: ReorderBuffer::default(),
+            overlaps: false,
+            announced: VecDeque::new(),
+            has_unsent: false,
+            ended: (0, Vec::new()),
+        }
     }
 
     /// Promotes a backup. Calls that it holds are run, and undecided runs executed again, in the same order and under
@@ -209,6 +221,7 @@ impl Partition {
     /// Has backups hold a call while those before it are run, *Low Overhead Concurrency Control*, section 3.2.
     fn announce(&mut self, single: LocalTxn, out: &mut Outbox) {
         let announced = self.store.announce(single, out);
+        self.has_unsent = true;
         self.announced.push_back(announced);
         if self.announced.len() > MAX_ANNOUNCED {
             self.run_announced(out);
@@ -216,21 +229,36 @@ impl Partition {
     }
 
     /// Runs the next announced call; whether there was one.
+    ///
+    /// The answer of a commit waits until backups have acknowledged that they hold the call, and everything before:
+    /// this proves that this was the primary after the call had arrived. Any other answer waits until they have
+    /// acknowledged that the call has not committed.
     fn run_announced(&mut self, out: &mut Outbox) -> bool {
-        let Some(announced) = self.announced.pop_front() else { return false };
+        let Some(Announced { single, sequence }) = self.announced.pop_front() else { return false };
+        let (is_done, answer) = self.store.run_announced(&single, out);
         let (count, refused) = &mut self.ended;
-        if !self.store.run_announced(&announced, out) {
+        if !is_done {
             refused.push(*count);
         }
         *count += 1;
-        if self.announced.is_empty() || *count as usize >= MAX_ANNOUNCED {
+        if !is_done || self.announced.is_empty() || *count as usize >= MAX_ANNOUNCED {
             let (count, refused) = std::mem::take(&mut self.ended);
             self.store.end_announced(count, refused, out);
+        }
+        if is_done {
+            self.store.stream.send_when_held(sequence, single.client, answer, out);
+        } else {
+            self.store.stream.send_when_acked(single.client, answer, out);
         }
         true
     }
 
-    /// Whether messages should leave before the next run.
+    /// Whether calls were announced since the last time, whose entries should leave before the next run.
+    pub(crate) fn take_unsent(&mut self) -> bool {
+        std::mem::take(&mut self.has_unsent)
+    }
+
+    /// Whether announced calls wait.
     pub(crate) fn has_announced(&self) -> bool {
         !self.announced.is_empty()
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use glassbox::procedure::AbortReason;
 use glassbox::research::shard::{Failure, Kept, PartitionSet, Ran, Shard, Task, Watch};
 use smallvec::smallvec;
 
@@ -13,7 +14,7 @@ use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::SchemeKind;
 use crate::protocol::entry::{Base, Entry, Part};
 use crate::protocol::message::{Fragment, FragmentEnd, FragmentResult, FragmentWork, Message, Outcome};
-use crate::protocol::outbox::{Outbox, Work};
+use crate::protocol::outbox::{Action, Outbox, Work};
 
 /// The data of a partition's primary, and its replication stream.
 #[derive(Debug)]
@@ -150,26 +151,27 @@ impl Store {
         Announced { single, sequence: self.stream.last() }
     }
 
-    /// Runs an announced call, and answers it when backups have acknowledged that they hold it, and everything before:
-    /// this proves that this was the primary after the call had arrived. Whether it has committed.
-    pub(crate) fn run_announced(&mut self, announced: &Announced, out: &mut Outbox) -> bool {
-        let Announced { single, sequence } = announced;
+    /// Runs an announced call; whether it has committed, and the answer.
+    pub(crate) fn run_announced(&mut self, single: &LocalTxn, out: &mut Outbox) -> (bool, Message) {
         let ran = self.run_single(single, None, None, out);
-        let is_done = matches!(ran, Ran::Done(_));
-        let message = self.answer_of(single, ran);
-        self.stream.send_when_held(*sequence, single.client, message, out);
-        is_done
+        (matches!(ran, Ran::Done(_)), self.answer_of(single, ran))
     }
 
-    /// Runs a call that the former primary announced; whether it has committed.
+    /// Runs a call that the former primary announced; whether it has committed. Its client does not expect an answer
+    /// any more, but may have had one.
     pub(crate) fn run_held(&mut self, single: &LocalTxn, out: &mut Outbox) -> bool {
         let ran = self.run_single(single, None, None, out);
-        let is_done = matches!(ran, Ran::Done(_));
-        self.answer(single, ran, out);
-        is_done
+        if let Ran::Aborted(reason @ AbortReason::TableFull(_)) = &ran {
+            let (partition, LocalTxn { client, id, .. }) = (self.shard.index(), single);
+            out.actions.push(Action::Report(format!(
+                "partition {partition}: call {id} of {client}, which the former primary may have answered, cannot be \
+                 run here: {reason}; give all replicas of a partition as much memory"
+            )));
+        }
+        matches!(ran, Ran::Done(_))
     }
 
-    /// Tells backups how announced calls have ended.
+    /// Notifies backups how announced calls have ended.
     pub(crate) fn end_announced(&mut self, count: u32, refused: Vec<u32>, out: &mut Outbox) {
         self.stream.append(|| Entry::Ended { count, refused }, out);
     }

@@ -69,6 +69,7 @@ pub struct OrderSettings {
     pub tick_us: u32,
     /// Under a scheme with primaries and backups: whether backups receive a call on one partition before the primary
     /// runs it, and not afterwards, where no other transaction is active. Not under forced and two-phase locking.
+    /// A call that ends its process is in journals then, and does so again.
     pub overlap: bool,
     /// In replica sets: how many kibibytes of what a replica sent to another partition it keeps for replicas of that
     /// one that are away; 0, the default: 65,536. One that needs more takes the rows of another set.

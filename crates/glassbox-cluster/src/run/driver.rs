@@ -55,7 +55,7 @@ pub(super) fn step(node: &mut Node, link: &mut impl Link, out: &mut Outbox) -> b
             true
         }
         None => {
-            if node.has_announced() {
+            if node.take_unsent() {
                 link.flush();
             }
             proceed(node, link, out)

@@ -322,8 +322,8 @@ impl Node {
     }
 
     /// Whether its output should leave before its next step.
-    pub(super) fn has_announced(&self) -> bool {
-        self.member.as_ref().is_some_and(Member::has_announced)
+    pub(super) fn take_unsent(&mut self) -> bool {
+        self.member.as_mut().is_some_and(Member::take_unsent)
     }
 
     /// Answers a question.

@@ -250,8 +250,10 @@ pub fn measure(plan: &ClusterPlan, start: Start<'_>, watch: &dyn Progress, point
             let SweepPoint { figure, x, cell } = cell;
             let description = format!("real, {figure}, at {x}, {} clients", cell.clients());
             watch.step(round * cells.len() + at, plan.rounds * cells.len(), &description);
-            for (rates, (_, scheme)) in rates[at].iter_mut().zip(SCHEMES) {
-                rates.push(cell.run(plan, (scheme, plan.seed + round as u64), start)?);
+            // Each round begins with another scheme.
+            for place in 0..SCHEMES.len() {
+                let place = (place + round) % SCHEMES.len();
+                rates[at][place].push(cell.run(plan, (SCHEMES[place].1, plan.seed + round as u64), start)?);
             }
         }
     }
