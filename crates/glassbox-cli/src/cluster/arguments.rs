@@ -370,9 +370,8 @@ impl Arguments {
 
     /// The cluster, without the addresses of its processes.
     pub fn config(&self, workload: &WorkloadOption) -> anyhow::Result<Config> {
-        let number = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos() as u64;
         Ok(Config {
-            cluster: number ^ u64::from(std::process::id()) << 32,
+            cluster: Config::new_number()?,
             scheme: self.scheme.kind().unwrap_or(SchemeKind::Speculation),
             partitions: self.partitions,
             replicas: self.replicas(),

@@ -80,10 +80,16 @@ const fn one() -> u8 {
 
 impl Config {
     /// Two partitions without backups and a coordinator, without the addresses of their processes.
-    pub fn of_two(scheme: SchemeKind, workload: Workload) -> Self {
-        let (cluster, order, nodes) = (u64::from(std::process::id()), OrderSettings::new(), Vec::new());
+    pub fn of_two(scheme: SchemeKind, workload: Workload) -> anyhow::Result<Self> {
+        let (cluster, order, nodes) = (Self::new_number()?, OrderSettings::new(), Vec::new());
         let (partitions, replicas, coordinators, round_trip_us) = (2, 1, 1, 0);
-        Self { cluster, scheme, partitions, replicas, coordinators, round_trip_us, order, workload, nodes }
+        Ok(Self { cluster, scheme, partitions, replicas, coordinators, round_trip_us, order, workload, nodes })
+    }
+
+    /// A number that no other cluster has.
+    pub fn new_number() -> anyhow::Result<u64> {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?.as_nanos() as u64;
+        Ok(now ^ u64::from(std::process::id()) << 32)
     }
 
     /// What the cluster's processes must know of each other.

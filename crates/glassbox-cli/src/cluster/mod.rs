@@ -113,7 +113,7 @@ fn run_load(arguments: &Arguments, workload: &WorkloadOption) -> anyhow::Result<
 /// Begins a cluster of two partitions and a coordinator, processes of this program that end with the first of the
 /// results.
 pub fn begin_two(scheme: SchemeKind, workload: Workload) -> anyhow::Result<(Children, Processes)> {
-    let (children, config) = Children::start(&Config::of_two(scheme, workload), None)?;
+    let (children, config) = Children::start(&Config::of_two(scheme, workload)?, None)?;
     let mut operator = operate::operator(&config, None)?;
     operator.begin(config.shape().configuration(), PATIENCE).map_err(anyhow::Error::msg)?;
     Ok((children, config.processes()))

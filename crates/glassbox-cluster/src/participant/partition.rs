@@ -89,8 +89,8 @@ impl Partition {
                     Txn::Distributed(DistributedTxn::new(fragment))
                 }
                 UndecidedRun::Speculative(part) => {
-                    let Some((client, id)) = part.origin else { continue };
-                    Txn::Local(LocalTxn { client, id, call: part.call })
+                    let Some(single) = LocalTxn::of_part(part) else { continue };
+                    Txn::Local(single)
                 }
             };
             partition.scheme.arrives(&mut partition.store, arrived, out);

@@ -74,6 +74,13 @@ impl<W: Workload> Trial<W> {
         let (clients, partitions) = (self.clients, self.shape.partitions);
         Settings { clients, partitions, ..Settings::of_the_paper(self.shape.scheme, self.load, self.seed) }
     }
+
+    /// A partition with its rows.
+    fn shard(&self, catalog: &Catalog, partition: u8, table_bytes: usize) -> Result<Shard, Error> {
+        let mut shard = Shard::new(catalog, partition.into(), self.shape.partitions.into(), table_bytes)?;
+        W::fill(&self.settings(), &mut shard);
+        Ok(shard)
+    }
 }
 
 struct Clients<'a, L, W: Workload> {
@@ -195,12 +202,8 @@ pub(crate) fn run_counted<W: Workload>(
     (warm_up, counted): (usize, usize),
     count: &mut dyn FnMut(&mut dyn FnMut()),
 ) -> anyhow::Result<()> {
-    let (catalog, settings) = (Arc::new(W::catalog()), trial.settings());
-    let shard = |partition: u8| {
-        let mut shard = Shard::new(&catalog, partition.into(), trial.shape.partitions.into(), COUNTED_TABLE_BYTES)?;
-        W::fill(&settings, &mut shard);
-        Ok(shard)
-    };
+    let catalog = Arc::new(W::catalog());
+    let shard = |partition| trial.shard(&catalog, partition, COUNTED_TABLE_BYTES);
     let mut client = Inline::start(trial.shape, Arc::clone(&catalog), shard)?;
     let mut clients = Clients::<_, W>::new(trial, &catalog, client.link());
     (clients.turns, clients.patience_us) = (Some(0), PATIENCE_TURNS);
@@ -245,12 +248,8 @@ fn advise(cluster: &Cluster, clients: u32, ends: &AtomicBool) -> anyhow::Result<
 /// When the cluster fails, or a check fails afterwards.
 pub fn run<W: Workload>(trial: &Trial<W>) -> anyhow::Result<TrialResult> {
     let Trial { shape, .. } = *trial;
-    let (catalog, settings) = (Arc::new(W::catalog()), trial.settings());
-    let shard = |partition: u8| {
-        let mut shard = Shard::new(&catalog, partition.into(), shape.partitions.into(), W::TABLE_BYTES)?;
-        W::fill(&settings, &mut shard);
-        Ok(shard)
-    };
+    let catalog = Arc::new(W::catalog());
+    let shard = |partition| trial.shard(&catalog, partition, W::TABLE_BYTES);
     let (run, machines) = match trial.threads {
         Threading::Many => {
             let cluster = Cluster::start(shape, Arc::clone(&catalog), shard)?;
