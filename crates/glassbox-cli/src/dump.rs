@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use glassbox::record::ColumnSchema;
 use glassbox::research::inspect::{Inspector, Moment, Value};
 
-use crate::exit::Verdict;
+use glassbox_program::exit::Verdict;
 
 /// Print the rows of a table, in the order of their keys, as JSON lines or CSV
 ///

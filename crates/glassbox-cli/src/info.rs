@@ -10,8 +10,8 @@ use glassbox::research::inspect::{
 };
 use glassbox::stats::{PreparedTransaction, TableUsage};
 
-use crate::exit::Verdict;
-use glassbox_lab::format;
+use glassbox_program::exit::Verdict;
+use glassbox_workloads::format;
 
 /// Show the contents of a database: tables, rows, schema, log, checkpoint
 ///

@@ -1,28 +1,25 @@
-//! The `glassbox` program: runs TPC-C, in one process or on a cluster, inspects and checks databases, kills processes
-//! to test recovery, and runs the experiments.
+//! The `glassbox` program: runs TPC-C, inspects and checks databases, kills processes to test recovery, and starts its
+//! siblings for clusters and for experiments.
 //!
 //! Its exit status is 0 on success, 1 on an error or a failed check, 2 for invalid arguments. Results go to standard
 //! output; progress and errors go to standard error. A reader that closes its end (`| head`) is no error.
 
-mod cluster;
 mod dump;
-mod exit;
-mod explain;
 mod info;
-mod lab;
 mod options;
-mod results;
 mod torture;
 mod tpcc;
 mod verify;
 
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use glassbox_program::exit::{self, Verdict};
+use glassbox_program::sibling;
 
-/// Messages are allocated by one thread and freed by another: the system's allocator gets slower whenever the pairs of
-/// threads change.
+/// Threads of clients allocate and free without waiting for each other.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -41,12 +38,33 @@ enum Command {
     Verify(verify::VerifyArguments),
     Dump(dump::DumpArguments),
     Torture(torture::TortureArguments),
-    Explain(explain::ExplainArguments),
-    Lab(lab::LabArguments),
-    Cluster(cluster::Arguments),
-    Node(cluster::NodeArguments),
+    /// Run or operate a cluster of processes (starts `glassbox-cluster`)
+    Cluster(OtherArguments),
+    /// Run one replica or coordinator of a cluster (starts `glassbox-cluster node`)
+    Node(OtherArguments),
+    /// Run experiments: the papers', and limits (starts `glassbox-lab`)
+    Lab(OtherArguments),
+    /// Explain the engine's choices by the formulas behind them (starts `glassbox-lab explain`)
+    Explain(OtherArguments),
     #[command(hide = true)]
     TortureChild(torture::TortureChildArguments),
+}
+
+/// The arguments of another program, which reads them itself.
+#[derive(Args)]
+#[command(disable_help_flag = true, disable_version_flag = true)]
+struct OtherArguments {
+    /// Arguments of that program; its own `--help` lists them
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<OsString>,
+}
+
+impl OtherArguments {
+    /// Replaces this process by the program, at one of its commands.
+    fn start(&self, program: &str, command: Option<&str>) -> anyhow::Result<Verdict> {
+        let command = command.map(OsStr::new).into_iter();
+        match sibling::become_program(program, command.chain(self.arguments.iter().map(OsString::as_os_str)))? {}
+    }
 }
 
 impl Command {
@@ -71,10 +89,10 @@ fn main() -> ExitCode {
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Torture(arguments) => torture::run(&arguments),
-        Command::Explain(arguments) => explain::run(&arguments),
-        Command::Lab(arguments) => lab::run(&arguments),
-        Command::Cluster(arguments) => cluster::run(&arguments),
-        Command::Node(arguments) => cluster::run_node(&arguments),
+        Command::Cluster(arguments) => arguments.start(sibling::CLUSTER, None),
+        Command::Node(arguments) => arguments.start(sibling::CLUSTER, Some("node")),
+        Command::Lab(arguments) => arguments.start(sibling::LAB, None),
+        Command::Explain(arguments) => arguments.start(sibling::LAB, Some("explain")),
         Command::TortureChild(arguments) => torture::run_child(&arguments),
     };
     exit::code(result)

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use clap::Args;
 use glassbox::research::inspect::{Inspector, VolumeVerification};
 
-use crate::exit::Verdict;
-use glassbox_lab::format;
+use glassbox_program::exit::Verdict;
+use glassbox_workloads::format;
 
 /// Check every checksum, every row, and every key of a database
 ///

@@ -6,7 +6,9 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use glassbox::Config;
 
-use crate::options::{DurabilityOption, EngineOptions, LogOption};
+use glassbox_program::options::DurabilityOption;
+
+use crate::options::{EngineOptions, LogOption};
 
 /// Kill a working database again and again, and check what is left
 #[derive(Args)]

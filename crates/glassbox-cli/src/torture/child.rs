@@ -10,8 +10,10 @@ use glassbox_workloads::tpcc::random::Random;
 use super::arguments::{TortureWorkload, config};
 use super::message::{Message, split};
 use super::{bank, tpcc};
-use crate::exit::Verdict;
-use crate::options::{DurabilityOption, EngineOptions, LogOption};
+use glassbox_program::exit::Verdict;
+use glassbox_program::options::DurabilityOption;
+
+use crate::options::{EngineOptions, LogOption};
 
 /// The parent's arguments.
 #[derive(Args)]

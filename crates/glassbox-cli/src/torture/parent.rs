@@ -12,8 +12,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::{TortureArguments, TortureWorkload};
 use super::message::{Message, join};
-use crate::exit::{self, Verdict};
-use glassbox_lab::format;
+use glassbox_program::exit::{self, Verdict};
+use glassbox_workloads::format;
 
 /// Maximum time of recovery and checks.
 const MAX_RECOVERY: Duration = Duration::from_secs(600);

@@ -8,7 +8,9 @@ use glassbox::io::DiskModel;
 use glassbox::research::stacks::StackName;
 use glassbox_workloads::tpcc::{Home, Mix, Remote};
 
-use crate::options::{Common, DurabilityOption, EngineOptions, LogOption, cores};
+use glassbox_program::options::{Common, DurabilityOption, cores};
+
+use crate::options::{EngineOptions, LogOption};
 
 /// Options that stacks do not have.
 const NOT_OF_STACKS: [&str; 22] = [
@@ -262,6 +264,26 @@ impl TpccArguments {
             return Err("--trace-pages follows one client: use --clients 1".to_owned());
         }
         Ok(())
+    }
+
+    /// The command line of the laboratory that runs this stack.
+    pub fn stack_arguments(&self, stack: StackName) -> Vec<String> {
+        let mut arguments = ["stack", stack.name()].map(str::to_owned).to_vec();
+        let mut option = |name: &str, value: String| arguments.push(format!("--{name}={value}"));
+        option("mix", self.mix().name().to_owned());
+        option("seconds", self.seconds.to_string());
+        option("durability", self.durability.name().to_owned());
+        option("seed", self.common.seed.to_string());
+        if let Some(warehouses) = self.warehouses {
+            option("warehouses", warehouses.to_string());
+        }
+        if let Some(json) = &self.common.json {
+            option("json", json.display().to_string());
+        }
+        if self.common.small {
+            arguments.push("--small".to_owned());
+        }
+        arguments
     }
 
     /// The shares of remote warehouses.

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 use glassbox::config::Execution;
 use glassbox::stats::{PartitionStats, Stats};
-use glassbox_lab::format;
+use glassbox_workloads::format;
 
 /// Partitions that are listed one by one.
 const MAX_LISTED: usize = 16;

@@ -6,8 +6,8 @@ use glassbox::Database;
 use glassbox::stats::{ClassicStats, ProcedureExecution, Recovery, Stats};
 
 use super::measure::MeasuredRun;
-use crate::results::{Figure, Results};
-use glassbox_lab::format;
+use glassbox_program::results::{Figure, Results};
+use glassbox_workloads::format;
 
 /// Maximum number of waits in the report.
 const MAX_WAITS: usize = 10;

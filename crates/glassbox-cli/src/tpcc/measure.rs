@@ -7,15 +7,13 @@ use glassbox::io::SlowDisk;
 use glassbox::stats::{SimulatedPages, Stats};
 use glassbox::{Database, Error};
 use glassbox_workloads::tpcc::conditions::{Report, check_all};
-use glassbox_workloads::tpcc::{Home, Inputs, Scale, Settings, run_client};
+use glassbox_workloads::tpcc::{ClientTallies, Home, Inputs, LOAD_SEED, LatencyTally, Scale, Settings, run_client};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::TpccArguments;
 use super::busy::{Busy, BusySamples};
-use super::prepare::LOAD_SEED;
-use super::tally::{ClientTallies, LatencyTally};
-use crate::exit;
-use glassbox_lab::format;
+use glassbox_program::exit;
+use glassbox_workloads::format;
 
 /// The interval of the progress line.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);

@@ -6,20 +6,19 @@ mod classic;
 mod measure;
 mod prepare;
 mod report;
-mod stack;
-mod tally;
 
 use std::io::Write;
 use std::time::Instant;
 
 pub use arguments::TpccArguments;
 use glassbox::Database;
-use glassbox_lab::scaling::READY;
+use glassbox_program::READY;
 use glassbox_workloads::tpcc::Scale;
 use serde_json::{Value, json};
 
-use crate::exit::{self, Verdict};
-use crate::results::{Results, report_to};
+use glassbox_program::exit::{self, Verdict};
+use glassbox_program::results::{Results, report_to};
+use glassbox_program::sibling;
 use measure::CheckResults;
 use report::Reopened;
 
@@ -27,7 +26,7 @@ use report::Reopened;
 pub fn run(arguments: &TpccArguments) -> anyhow::Result<Verdict> {
     exit::handle_interrupts()?;
     if let Some(stack) = arguments.stack {
-        return stack::run(arguments, stack);
+        match sibling::become_program(sibling::LAB, arguments.stack_arguments(stack))? {}
     }
     let mut out = report_to(arguments.common.json.as_deref());
     let prepare::Prepared { db, scale, disk } = prepare::open(arguments)?;

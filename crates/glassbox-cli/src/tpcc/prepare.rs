@@ -14,13 +14,11 @@ use glassbox_workloads::tpcc::{self, DISTRICTS, Scale, Sink};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use super::arguments::TpccArguments;
-use crate::exit;
-use glassbox_lab::format;
+use glassbox_program::exit;
+use glassbox_workloads::format;
 
 /// Warehouses when nothing says how many.
-pub const DEFAULT_WAREHOUSES: u16 = 2;
-/// The seed of every load: the inputs' constants depend on it, and a database does not contain it.
-pub const LOAD_SEED: u64 = 0;
+const DEFAULT_WAREHOUSES: u16 = 2;
 /// Minimum number of sessions of the classic engine. Each needs some pages in memory.
 const MIN_SESSIONS: usize = 8;
 /// Rows between two updates of the progress while loading.
@@ -144,7 +142,7 @@ fn load(db: &Database, scale: &Scale, threads: usize) -> anyhow::Result<()> {
     let bulk = db.bulk_load()?;
     let done = AtomicU64::new(0);
     let sink = || ProgressingLoad { bulk: &bulk, done: &done, bar: &bar, rows: 0 };
-    tpcc::load(scale, LOAD_SEED, threads.max(crate::options::cores()), sink, |_| {})?;
+    tpcc::load(scale, tpcc::LOAD_SEED, threads.max(glassbox_program::options::cores()), sink, |_| {})?;
     bar.set_style(ProgressStyle::with_template("loading  {bar:30} writing the checkpoint")?);
     bar.tick();
     bulk.finish()?;

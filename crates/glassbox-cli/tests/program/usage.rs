@@ -7,7 +7,7 @@ use crate::common::{program, run, run_well, text};
 #[test]
 fn help_names_every_command() {
     let ran = run_well(&["--help"]);
-    for command in ["tpcc", "info", "verify", "dump", "torture", "lab", "cluster", "node"] {
+    for command in ["tpcc", "info", "verify", "dump", "torture"] {
         assert!(ran.out.contains(command), "{}", ran.out);
         assert!(run_well(&[command, "--help"]).out.contains("Usage: glassbox"));
     }

@@ -214,7 +214,7 @@ impl<L: Link> Client<L> {
         self.send();
         let parties: Vec<_> = parties.iter().map(|party| self.state_of(*party)).collect();
         let reason = format!(
-            "no answer within {} s from {}; a process that it depends on may not run: see `glassbox cluster status`, \
+            "no answer within {} s from {}; a process that it depends on may not run: see `glassbox-cluster status`, \
              then promote a backup, leave one out, or resume",
             self.deadline.as_secs_f64(),
             parties.join(", ")

@@ -1,5 +1,6 @@
 //! Which transactions are run, in which shares, and where (clause 5.2.3).
 
+use super::LOAD_SEED;
 use super::scale::Scale;
 
 /// A type of transaction.
@@ -105,6 +106,11 @@ pub struct Settings {
 impl Settings {
     /// The specification's mix, entered anywhere.
     pub const fn new(scale: Scale) -> Self {
-        Self { scale, mix: Mix::Full, remote: Remote::SPECIFICATION, home: Home::Any, load_seed: 0, seed: 0 }
+        Self { scale, mix: Mix::Full, remote: Remote::SPECIFICATION, home: Home::Any, load_seed: LOAD_SEED, seed: 0 }
+    }
+
+    /// The mix of *OLTP Through the Looking Glass*, all of it within the home warehouse.
+    pub const fn looking_glass(scale: &Scale, seed: u64) -> Self {
+        Self { mix: Mix::LookingGlass, remote: Remote::NONE, seed, ..Self::new(*scale) }
     }
 }

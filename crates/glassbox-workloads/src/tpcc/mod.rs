@@ -20,6 +20,7 @@ mod scale;
 pub mod schema;
 mod shards;
 mod stock_level;
+mod tally;
 
 pub use catalog::{catalog, tables};
 pub use delivery::{Delivery, DeliveryReceipt};
@@ -35,3 +36,7 @@ pub use population::{Sink, stored_scale};
 pub use scale::{BadScale, DISTRICTS, Scale};
 pub use shards::{Found, Stored, Together, fill};
 pub use stock_level::StockLevel;
+pub use tally::{ClientTallies, LatencyTally, Recorder};
+
+/// The seed of the initial rows, unless a load states another one.
+pub const LOAD_SEED: u64 = 0;

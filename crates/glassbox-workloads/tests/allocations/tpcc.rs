@@ -6,7 +6,7 @@ use crate::common::loaded;
 use crate::counting::{allocations, watched};
 use glassbox::procedure::{Procedure, ReadWriteSet, Stop, Transaction};
 use glassbox::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp};
-use glassbox_sim::{ModelDatabase, ModelTransaction};
+use glassbox_testing::{ModelDatabase, ModelTransaction};
 use glassbox_workloads::tpcc::{Call, Inputs, Kind, Scale, Settings};
 
 /// Looks away while the model works, and back while it calls the procedure's closures.

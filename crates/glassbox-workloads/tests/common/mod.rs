@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use glassbox::procedure::{AbortReason, Procedure, Stop, Transaction};
 use glassbox::record::{Record, Timestamp};
-use glassbox_sim::ModelDatabase;
+use glassbox_testing::ModelDatabase;
 use glassbox_workloads::tpcc::{Call, Input, Kind, Scale, Sink, conditions, load};
 
 /// Fills the model.
@@ -79,7 +79,7 @@ pub fn assert_consistent(database: &mut ModelDatabase, scale: &Scale) {
 pub fn planted(
     database: &mut ModelDatabase,
     scale: &Scale,
-    plant: impl FnOnce(&mut glassbox_sim::ModelTransaction<'_>) -> Result<(), Stop>,
+    plant: impl FnOnce(&mut glassbox_testing::ModelTransaction<'_>) -> Result<(), Stop>,
 ) -> Vec<u8> {
     let mut noticed = Vec::new();
     let _ = database.transaction(|tx| {

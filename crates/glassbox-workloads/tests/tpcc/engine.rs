@@ -8,7 +8,7 @@ use glassbox::io::{Clock, ManualClock, MemoryFiles};
 use glassbox::procedure::{Procedure, Transaction};
 use glassbox::record::{Record, Timestamp};
 use glassbox::{Config, Database, Error};
-use glassbox_sim::ModelDatabase;
+use glassbox_testing::ModelDatabase;
 use glassbox_workloads::tpcc::schema::{
     Customer, District, History, Item, Order, OrderLine, PlaceName, Stock, StockInfo, Undelivered, Warehouse,
 };

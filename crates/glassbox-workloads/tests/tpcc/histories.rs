@@ -3,7 +3,7 @@
 use crate::common::{Runner, assert_consistent, loaded, planted, violated};
 use glassbox::procedure::{Stop, Transaction};
 use glassbox::record::{Decimal, Timestamp};
-use glassbox_sim::ModelTransaction;
+use glassbox_testing::ModelTransaction;
 use glassbox_workloads::tpcc::schema::{
     Customer, District, History, Item, Money, Order, OrderLine, Stock, StockInfo, Undelivered, Warehouse,
 };

@@ -33,14 +33,14 @@ const SHORT_FILES: [(&str, &str); 19] = [
         "crates/glassbox-derive/src/names.rs",
         "names made from names: all steps of the macro depend on it, and it on none",
     ),
-    ("crates/glassbox-sim/src/dice.rs", "what every random test depends on: generator, seed, length"),
-    ("crates/glassbox-sim/src/cluster/workload.rs", "the interface between a simulated cluster and its workloads"),
+    ("crates/glassbox-testing/src/dice.rs", "what every random test depends on: generator, seed, length"),
+    ("lab/glassbox-sim/src/cluster/workload.rs", "the interface between a simulated cluster and its workloads"),
     (
         "crates/glassbox-workloads/src/tpcc/catalog.rs",
         "the list of tables and procedures that a program with TPC-C declares",
     ),
-    ("crates/glassbox-lab/src/section.rs", "every benchmark of the report depends on it, and it on none"),
-    ("crates/glassbox-lab/src/low_overhead/checks.rs", "the checks of a run, used by its section and its tests"),
+    ("lab/glassbox-lab/src/section.rs", "every benchmark of the report depends on it, and it on none"),
+    ("lab/glassbox-lab/src/low_overhead/checks.rs", "the checks of a run, used by its section and its tests"),
 ];
 
 /// Files that may be longer, up to a number of lines, and why.

@@ -64,6 +64,17 @@ fn only_io_touches_the_operating_system() {
 }
 
 #[test]
+fn guards_guard_something() {
+    let mut problems = Problems::default();
+    for path in arrows::paths().chain(circles::ROOMS).chain(words::EXEMPT) {
+        if !source::root().join(path).exists() {
+            problems.0.push(format!("{path}:1: a rule names this path, which does not exist: correct the rule"));
+        }
+    }
+    problems.check();
+}
+
+#[test]
 fn files_say_what_they_are() {
     everywhere(style::opening);
 }

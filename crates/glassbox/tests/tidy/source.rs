@@ -19,7 +19,7 @@ pub fn root() -> PathBuf {
 /// All Rust files of the workspace's crates, in order.
 pub fn all() -> Vec<Source> {
     let mut paths = Vec::new();
-    collect(&root().join("crates"), &mut paths);
+    ["crates", "lab"].iter().for_each(|folder| collect(&root().join(folder), &mut paths));
     paths.sort();
     assert!(paths.len() > 100, "the workspace's files are not where this test looks for them");
     paths.iter().map(|path| Source::read(path)).collect()

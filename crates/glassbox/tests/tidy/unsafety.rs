@@ -42,8 +42,8 @@ const ALLOWED: [(&str, &str); 40] = [
     ("crates/glassbox/src/classic/heap/rows.rs", "rows of a page that remembers that they are sound"),
     ("crates/glassbox/src/record/sound.rs", "stored rows that whoever made them vouches for"),
     ("crates/glassbox/src/record/text.rs", "checked once, when it was made"),
-    ("crates/glassbox-lab/src/limits/kernel/", "a kernel without a database, to measure against"),
-    ("crates/glassbox-lab/src/count/child.rs", "asks valgrind to begin counting, by its instructions"),
+    ("lab/glassbox-kernels/src/", "a kernel without a database, to measure against"),
+    ("lab/glassbox-lab/src/count/child.rs", "asks valgrind to begin counting, by its instructions"),
     ("crates/glassbox-workloads/tests/allocations/counting.rs", "an allocator that counts"),
 ];
 

@@ -1,0 +1,108 @@
+//! `glassbox-lab determinism`: deterministic execution against two-phase locking, simulated.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::Args;
+use glassbox_lab::determinism::here::{self, HerePlan};
+use glassbox_lab::determinism::{self, EXPERIMENT, EvaluationPlan, put_claims, section, simulate, tables, unexplained};
+use glassbox_lab::points;
+use serde_json::json;
+
+use super::report::{self, DIRECTORY};
+use super::shared::{Group, MeasurementBar, of_report, put_all};
+use glassbox_program::exit::{self, Verdict};
+use glassbox_program::results::report_to;
+
+/// Compare deterministic execution with two-phase locking
+///
+/// Figures 1 to 8 and Table 1 of "An Evaluation of the Advantages and Disadvantages of Deterministic Database
+/// Systems" (VLDB 2014), in virtual time, by a model of nodes with several cores; the same seed gives the same
+/// numbers everywhere. Each claim of the paper and each goal has a verdict. Writes a page and its numbers to the
+/// directory of results. Fails if a claim does not hold for which no reason is known.
+#[derive(Args)]
+pub struct DeterminismArguments {
+    /// Simulate less: fewer points, each for a shorter time
+    #[arg(long)]
+    quick: bool,
+    /// Instead, run both systems with two partitions on this machine, and compare them with the simulator's prediction;
+    /// a prediction that is wrong is reported, and is no failure
+    #[arg(long)]
+    here: bool,
+    /// Directory of the page and the results: determinism.html, determinism.jsonl; determinism-here… with --here
+    #[arg(long, value_name = "DIR", default_value = DIRECTORY)]
+    results: PathBuf,
+    /// Also write the results as JSON lines to this file; -: to standard output, with the report on standard error
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Seed of all runs
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(..1 << 32))]
+    seed: u64,
+}
+
+/// Does what the arguments say.
+pub fn run(arguments: &DeterminismArguments) -> anyhow::Result<Verdict> {
+    exit::handle_interrupts()?;
+    let mut out = report_to(arguments.json.as_deref());
+    let DeterminismArguments { quick, here, results, seed, .. } = arguments;
+    std::fs::create_dir_all(results).with_context(|| format!("cannot create the directory {}", results.display()))?;
+    if *here {
+        return run_here(arguments, &mut *out);
+    }
+    let plan = EvaluationPlan::new(*quick, *seed);
+    let commit = glassbox_program::COMMIT;
+    writeln!(out, "Deterministic execution, simulated; {} ms of virtual time\ncommit {commit}", plan.measured_ms)?;
+    let bar = MeasurementBar::new();
+    let mut points = simulate(&plan, &bar);
+    bar.0.finish_and_clear();
+    put_claims(&mut points);
+    for table in tables(&points) {
+        writeln!(out, "\n{}", of_report(&table))?;
+    }
+    for sentence in section(&points).notes {
+        writeln!(out, "\n{sentence}")?;
+    }
+    let (claims, wrong) = (determinism::claims(&points), unexplained(&points));
+    for claim in &wrong {
+        let (from, to) = claim.bounds;
+        let (figure, name, here, unit) = (claim.figure, claim.claim, claim.here, claim.unit);
+        writeln!(out, "\nUNEXPLAINED: {figure}, {name}: {here:.2} {unit}, not within {from} to {to}")?;
+    }
+    let held = claims.iter().filter(|claim| claim.holds()).count();
+    writeln!(out, "\n{held} of {} claims and goals hold", claims.len())?;
+    let configuration = json!({ "virtual_ms": plan.measured_ms, "warm_up_ms": plan.warm_up_ms, "seed": plan.seed });
+    let group = Group { experiment: EXPERIMENT, simulated: true, configuration, points };
+    store(arguments, &group, "Deterministic execution", &mut *out)?;
+    Ok(if wrong.is_empty() { Verdict::Good } else { Verdict::Bad })
+}
+
+/// Two partitions on this machine.
+fn run_here(arguments: &DeterminismArguments, out: &mut dyn Write) -> anyhow::Result<Verdict> {
+    let DeterminismArguments { quick, seed, .. } = arguments;
+    let plan = HerePlan::new(*quick, *seed);
+    writeln!(out, "Deterministic execution on this machine: two partitions, {} rounds", plan.rounds)?;
+    let bar = MeasurementBar::new();
+    let points = here::measure(&plan, &bar);
+    bar.0.finish_and_clear();
+    let mut points = points?;
+    here::put_claims(&mut points);
+    for table in here::tables(&points) {
+        writeln!(out, "\n{}", of_report(&table))?;
+    }
+    let configuration = json!({ "ms": plan.time.as_millis() as u64, "rounds": plan.rounds, "seed": plan.seed });
+    let group = Group { experiment: here::EXPERIMENT, simulated: false, configuration, points };
+    store(arguments, &group, "Deterministic execution on this machine", out)?;
+    Ok(Verdict::Good)
+}
+
+/// Writes the results, and the page of them.
+fn store(arguments: &DeterminismArguments, group: &Group, title: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+    let [file, page] = ["jsonl", "html"].map(|kind| arguments.results.join(format!("{}.{kind}", group.experiment)));
+    for to in std::iter::once(&file).chain(&arguments.json) {
+        put_all(to, std::slice::from_ref(group))?;
+    }
+    report::write(&page, title, &points::read(&file)?)?;
+    writeln!(out, "the page: {}\nits numbers: {}", page.display(), file.display())?;
+    Ok(())
+}
