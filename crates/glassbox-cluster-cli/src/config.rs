@@ -167,7 +167,7 @@ impl Config {
 
     pub fn catalog(&self) -> Catalog {
         match self.workload {
-            Workload::Tpcc { .. } => tpcc::catalog(),
+            Workload::Tpcc { .. } => tpcc::distributed_catalog(),
             Workload::Micro { .. } => micro::catalog(),
             Workload::Contention { .. } => contention::catalog(),
         }

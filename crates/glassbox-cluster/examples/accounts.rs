@@ -62,7 +62,7 @@ impl Procedure for Balance {
 }
 
 fn catalog() -> Catalog {
-    Catalog::new().table::<Account>().procedure::<Transfer>().procedure::<Balance>()
+    Catalog::new().table::<Account>().distributed_procedure::<Transfer>().distributed_procedure::<Balance>()
 }
 
 /// A process of the cluster: `accounts LISTEN CLUSTER`, with the cluster as JSON.

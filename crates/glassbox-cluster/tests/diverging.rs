@@ -46,7 +46,7 @@ impl Procedure for Add {
 }
 
 fn catalog() -> Catalog {
-    Catalog::new().table::<Counter>().procedure::<Add>()
+    Catalog::new().table::<Counter>().distributed_procedure::<Add>()
 }
 
 fn cluster(nodes: Vec<SocketAddr>) -> Processes {

@@ -136,7 +136,12 @@ const REFUSED: [End; 6] =
     [End::Abort, End::DuplicateKey, End::DuplicateOwner, End::DuplicateOwnerByUpdate, End::DuplicateInBatch, End::Full];
 
 fn catalog() -> Catalog {
-    Catalog::new().table::<Account>().table::<Log>().procedure::<Transfer>().procedure::<Sure>().procedure::<GoOn>()
+    Catalog::new()
+        .table::<Account>()
+        .table::<Log>()
+        .distributed_procedure::<Transfer>()
+        .distributed_procedure::<Sure>()
+        .distributed_procedure::<GoOn>()
 }
 
 fn load<T: Transaction>(tx: &mut T) -> Result<(), Stop> {

@@ -133,7 +133,7 @@ impl Pair {
 }
 
 fn catalog() -> Catalog {
-    Catalog::new().table::<Account>().procedure::<Open>().procedure::<OpenSurely>()
+    Catalog::new().table::<Account>().distributed_procedure::<Open>().distributed_procedure::<OpenSurely>()
 }
 
 /// A call with this number, of which each account has another one.

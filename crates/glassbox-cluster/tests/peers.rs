@@ -185,7 +185,7 @@ fn a_client_with_another_catalog_names_what_differs() {
         for (catalog, words) in [
             (Catalog::new().table::<Pair>(), "procedure `read_write` is there only"),
             (
-                Catalog::new().table::<OldPair>().procedure::<ReadWrite>(),
+                Catalog::new().table::<OldPair>().distributed_procedure::<ReadWrite>(),
                 "table `pair`: column 0 is declared there as `home` U8 and here is `home` U32",
             ),
         ] {

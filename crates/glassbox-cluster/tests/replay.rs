@@ -21,7 +21,7 @@ fn primary(partition: u8) -> Address {
 }
 
 fn shard(partition: u8, partitions: u8) -> Shard {
-    Shard::new(&tpcc::catalog(), partition.into(), partitions.into(), 1 << 28).unwrap()
+    Shard::new(&tpcc::distributed_catalog(), partition.into(), partitions.into(), 1 << 28).unwrap()
 }
 
 fn loaded(partition: u8, partitions: u8) -> Shard {
@@ -171,7 +171,7 @@ impl Call for Send<'_> {
 /// TPC-C's full mix on four partitions; some calls are on the way at the same time.
 fn written(scheduler: SchedulerKind) -> Replicas {
     let (mut replicas, configuration) = Replicas::new(scheduler, (0..4).map(|at| loaded(at, 4)).collect());
-    let mut router = Router::new(CLIENT, Arc::new(tpcc::catalog()), configuration, 0);
+    let mut router = Router::new(CLIENT, Arc::new(tpcc::distributed_catalog()), configuration, 0);
     let (home, remote) = (Home::Any, Remote { order_lines: 5.0, payments: 30.0 });
     let settings = tpcc::Settings { scale: scale(), mix: Mix::Full, remote, home, load_seed: 0, seed: 5 };
     let mut inputs = Inputs::new(&settings, 0);

@@ -38,7 +38,7 @@ struct Carried {
 
 impl Carried {
     fn new(partitions: u8, scheme: SchemeKind, scale: &Scale) -> Self {
-        let catalog = Arc::new(tpcc::catalog());
+        let catalog = Arc::new(tpcc::distributed_catalog());
         let shape = Shape::new(scheme, partitions).with_replicas(2);
         let machine = |address| {
             let filled =

@@ -37,7 +37,7 @@ impl Catalog {
         self
     }
 
-    /// Adds a procedure.
+    /// Adds a procedure. In a cluster it has to be added with [`Catalog::distributed_procedure`].
     #[must_use]
     pub fn procedure<P: Procedure>(mut self) -> Self {
         self.procedures.push(ProcedureKind::of::<P>());

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use glassbox::{BulkLoad, Database, Record};
-use glassbox_workloads::tpcc::{self, Inputs, Kind, Observer, Remote, Scale, Settings, Sink, conditions};
+use glassbox::Database;
+use glassbox_workloads::tpcc::{self, Inputs, Kind, Observer, Remote, Scale, Settings};
 
 use super::message::Message;
 
@@ -11,28 +11,19 @@ const SCALE: Scale = Scale::small(4);
 const REMOTE: Remote = Remote { order_lines: 10.0, payments: 15.0 };
 const IN_FLIGHT: usize = 16;
 
-struct BulkLoader<'a>(&'a BulkLoad<'a>);
-
-impl Sink for BulkLoader<'_> {
-    type Error = glassbox::Error;
-    fn row<R: Record>(&mut self, row: &R) -> Result<(), glassbox::Error> {
-        self.0.insert(row)
-    }
-}
-
 /// Loads an empty database, and checks the conditions. Returns the number of orders since the population, as of one
 /// client.
 pub fn check(db: &Database) -> anyhow::Result<Result<Vec<u64>, String>> {
-    if db.transaction(|tx| tpcc::stored_scale(tx))?.is_none() {
+    if tpcc::scale_of_database(db)?.is_none() {
         let bulk = db.bulk_load()?;
-        tpcc::load(&SCALE, 0, 1, || BulkLoader(&bulk), |_| {})?;
+        tpcc::load_database(&bulk, &SCALE, tpcc::LOAD_SEED, 1, &|_| true)?;
         bulk.finish()?;
     }
-    let violated = db.transaction(|tx| conditions::violated(tx, &SCALE))?;
-    if let Some(report) = violated.first() {
+    let conditions = tpcc::check_database(db, &SCALE)?;
+    if let Some(report) = conditions.iter().find(|report| !report.holds()) {
         return Ok(Err(report.to_string()));
     }
-    let orders = db.transaction(|tx| conditions::orders_entered(tx, &SCALE))?;
+    let orders = tpcc::orders_in_database(db, &SCALE)?;
     Ok(Ok(vec![orders]))
 }
 

@@ -6,8 +6,10 @@ use std::time::{Duration, Instant};
 use glassbox::io::SlowDisk;
 use glassbox::stats::{SimulatedPages, Stats};
 use glassbox::{Database, Error};
-use glassbox_workloads::tpcc::conditions::{Report, check_all};
-use glassbox_workloads::tpcc::{ClientTallies, Home, Inputs, LOAD_SEED, LatencyTally, Scale, Settings, run_client};
+use glassbox_workloads::tpcc::conditions::Report;
+use glassbox_workloads::tpcc::{
+    ClientTallies, Home, Inputs, LOAD_SEED, LatencyTally, Scale, Settings, check_database, run_client,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::arguments::TpccArguments;
@@ -179,7 +181,7 @@ impl CheckResults {
     /// Checks conditions and indexes.
     pub fn check(db: &Database, scale: &Scale) -> anyhow::Result<Self> {
         let started = Instant::now();
-        let conditions = db.transaction(|tx| check_all(tx, scale))?;
+        let conditions = check_database(db, scale)?;
         let indexes = db.verify();
         Ok(Self { conditions, indexes, seconds: started.elapsed().as_secs_f64() })
     }

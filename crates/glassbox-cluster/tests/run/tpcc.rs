@@ -48,7 +48,7 @@ impl<L: Link> tpcc::Call for Calling<L> {
 
 #[test]
 fn the_conditions_hold_under_any_scheme() {
-    let catalog = Arc::new(tpcc::catalog());
+    let catalog = Arc::new(tpcc::distributed_catalog());
     for (at, scheme) in every_scheme().enumerate() {
         let partitions = 2 + at as u8 % 2;
         // Transactions conflict in warehouses and districts: fewer calls.

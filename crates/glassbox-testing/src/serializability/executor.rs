@@ -76,7 +76,7 @@ impl Procedure for UndeclaredWork {
 
 /// The tables and procedures of the histories.
 pub fn catalog() -> Catalog {
-    rows::add_to(Catalog::new()).procedure::<Work>().procedure::<UndeclaredWork>()
+    rows::add_to(Catalog::new()).distributed_procedure::<Work>().distributed_procedure::<UndeclaredWork>()
 }
 
 /// Opens an empty database of this configuration, whose files are in memory.

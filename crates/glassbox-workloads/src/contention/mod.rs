@@ -191,9 +191,13 @@ impl Procedure for Relist {
 }
 
 /// The catalog; [`Counter`] is its first table.
+#[inline] // compiled where it is used: the kinds of runs in a cluster are many
 pub fn catalog() -> Catalog {
     let tables = Catalog::new().table::<Counter>().table::<List>();
-    tables.procedure::<Increment>().procedure::<IncrementListed>().procedure::<Relist>()
+    tables
+        .distributed_procedure::<Increment>()
+        .distributed_procedure::<IncrementListed>()
+        .distributed_procedure::<Relist>()
 }
 
 /// The increments in stored rows of [`Counter`].

@@ -113,6 +113,7 @@ impl Procedure for ReadWrite {
 }
 
 /// The microbenchmark's catalog.
+#[inline] // compiled where it is used: the kinds of runs in a cluster are many
 pub fn catalog() -> Catalog {
-    Catalog::new().table::<Pair>().procedure::<ReadWrite>()
+    Catalog::new().table::<Pair>().distributed_procedure::<ReadWrite>()
 }

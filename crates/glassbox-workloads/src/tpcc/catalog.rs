@@ -17,6 +17,17 @@ pub fn catalog() -> Catalog {
         .procedure::<StockLevel>()
 }
 
+/// The tables and procedures of TPC-C, for a cluster.
+#[inline] // compiled where it is used: the kinds of runs in a cluster are many
+pub fn distributed_catalog() -> Catalog {
+    tables()
+        .distributed_procedure::<NewOrder>()
+        .distributed_procedure::<Payment>()
+        .distributed_procedure::<OrderStatus>()
+        .distributed_procedure::<Delivery>()
+        .distributed_procedure::<StockLevel>()
+}
+
 /// The tables of TPC-C.
 pub fn tables() -> Catalog {
     Catalog::new()

@@ -4,23 +4,26 @@
 //! the others too, and submits the next in its place. With one in flight that is a caller who waits for each answer;
 //! with many, a server that answers whom it can.
 //!
+//! Nothing here is generic: TPC-C's procedures are compiled for a database once, in this crate, and not again in each
+//! program that runs them.
+//!
 //! The clock is read once for each transaction: the moment at which an answer may be told is also the moment at which
 //! the next transaction is entered. A latency so runs from being entered (making its input included, less than a
 //! microsecond) to being answered.
 
 use std::collections::VecDeque;
-use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use glassbox::procedure::{Abort, Procedure};
+use glassbox::procedure::Abort;
 use glassbox::{Database, Error, Ticket};
 
-use super::inputs::{Call, Inputs};
+use super::inputs::Inputs;
 use super::mix::Kind;
 use super::new_order::ABORT_UNUSED_ITEM;
+use super::on_database::Submitting;
 
-/// Hears of every answer.
+/// Receives every answer.
 pub trait Observer {
     /// A transaction was answered: how long after being entered, and whether it committed (else it was rolled back as
     /// the specification wants of one New-Order in a hundred).
@@ -31,17 +34,6 @@ struct Entered<'a> {
     kind: Kind,
     at: Instant,
     ticket: Ticket<'a, ()>,
-}
-
-struct Submit<'a>(&'a Database);
-
-impl<'a> Call for Submit<'a> {
-    type Answer = Result<Ticket<'a, ()>, Error>;
-
-    #[inline]
-    fn call<P: Procedure>(&mut self, _kind: Kind, procedure: P) -> Self::Answer {
-        self.0.submit_with(procedure, |output| _ = black_box(output))
-    }
 }
 
 /// Runs a client until `stop`, then waits for what is in flight.
@@ -56,7 +48,7 @@ pub fn run_client(
     inputs: &mut Inputs,
     in_flight: usize,
     stop: &AtomicBool,
-    observer: &mut impl Observer,
+    observer: &mut dyn Observer,
 ) -> Result<(), Error> {
     assert!(in_flight > 0, "a client has at least one transaction in flight");
     let mut ring = VecDeque::with_capacity(in_flight);
@@ -64,7 +56,7 @@ pub fn run_client(
     while !stop.load(Ordering::Relaxed) {
         let input = inputs.next();
         let (kind, at) = (input.kind(), now);
-        let ticket = input.give(&mut Submit(db))?;
+        let ticket = input.give(&mut Submitting(db))?;
         ring.push_back(Entered { kind, at, ticket });
         if ring.len() == in_flight {
             now = answer(ring.pop_front().expect("it is full"), observer)?;
@@ -80,7 +72,7 @@ pub fn run_client(
 
 /// Waits for the answer; when it came.
 #[inline]
-fn answer(entered: Entered<'_>, observer: &mut impl Observer) -> Result<Instant, Error> {
+fn answer(entered: Entered<'_>, observer: &mut dyn Observer) -> Result<Instant, Error> {
     let committed = match entered.ticket.wait() {
         Ok(()) => true,
         Err(Error::Aborted(Abort { code: ABORT_UNUSED_ITEM, .. })) if entered.kind == Kind::NewOrder => false,

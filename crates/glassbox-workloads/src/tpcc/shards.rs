@@ -6,7 +6,7 @@ use glassbox::record::{Record, Timestamp};
 use glassbox::research::shard::{Arguments, Call, PartitionSet, Ran, Shard, Task};
 use serde::{Deserialize, Serialize};
 
-use super::catalog::catalog;
+use super::catalog::tables;
 use super::conditions::{Report, check_all, orders_entered};
 use super::population::{self, Sink};
 use super::scale::Scale;
@@ -75,7 +75,7 @@ impl Together {
     /// # Errors
     /// When there is no memory.
     pub fn new(table_bytes: usize) -> Result<Self, Error> {
-        let shard = Shard::new(&catalog().procedure::<Conditions>(), 0, 1, table_bytes)?;
+        let shard = Shard::new(&tables().distributed_procedure::<Conditions>(), 0, 1, table_bytes)?;
         Ok(Self { shard })
     }
 
@@ -116,7 +116,8 @@ impl Together {
     /// # Errors
     /// When they cannot be checked.
     pub fn check(&mut self, scale: &Scale) -> Result<Found, String> {
-        let procedure = catalog().procedure::<Conditions>().number_of::<Conditions>().expect("it was just added");
+        let procedure =
+            tables().distributed_procedure::<Conditions>().number_of::<Conditions>().expect("it was just added");
         let arguments = Arguments::of(Conditions { scale: *scale });
         let call = Call { procedure, arguments, now: Timestamp::default(), seed: 0 };
         let (reports, orders) =

@@ -6,7 +6,9 @@ use crate::common::loaded;
 use glassbox::procedure::{Declared, Entry, EntryKey, Mode, PartitionSet, Procedure, ReadWriteSet, Stop, Transaction};
 use glassbox::record::{Bounds, Direction, EncodedKey, Index, Key, OrderedRecord, Record, Timestamp};
 use glassbox::research::shard::{self, DeclaredKeys, Kept, Ran, Shard, Stamp, Task, TouchedKeys};
-use glassbox_workloads::tpcc::{Call, Customers, Input, Inputs, Kind, Remote, Scale, Settings, catalog, fill};
+use glassbox_workloads::tpcc::{
+    Call, Customers, Input, Inputs, Kind, Remote, Scale, Settings, distributed_catalog, fill,
+};
 
 /// Keys of existing rows that a run looked up, and partitions of all that it touched, of so many partitions.
 struct Trace<'a, T> {
@@ -146,7 +148,7 @@ impl Call for Watched {
 
     fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
         self.number += 1;
-        let catalog = catalog();
+        let catalog = distributed_catalog();
         let (number, now) = (catalog.number_of::<P>().unwrap(), Timestamp::from_micros(self.number as i64));
         let call = shard::Call::new(procedure, Stamp { procedure: number, now, seed: 0 });
         let route = catalog.route(&call, 2).unwrap();
@@ -200,7 +202,7 @@ impl Call for Watched {
 fn watched(left_out: Option<usize>, calls: usize) -> Watched {
     let scale = Scale::small(4);
     let shards = [0, 1].map(|index| {
-        let mut shard = Shard::new(&catalog(), index, 2, 1 << 28).unwrap();
+        let mut shard = Shard::new(&distributed_catalog(), index, 2, 1 << 28).unwrap();
         fill(&scale, 1, &mut shard).unwrap();
         shard
     });

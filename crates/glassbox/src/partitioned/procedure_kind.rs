@@ -26,7 +26,8 @@ pub(crate) struct ProcedureKind {
     pub(crate) version: u32,
     pub(crate) route: PartitionsOfCall,
     pub(crate) run: Run,
-    pub(crate) shard: ShardProcedure,
+    /// For shards; only a procedure that was added for them has it, because every kind of run is compiled.
+    pub(crate) shard: Option<ShardProcedure>,
 }
 
 impl ProcedureKind {
@@ -41,8 +42,26 @@ impl ProcedureKind {
                 Ok(declared.names_partitions().then(|| needed.set.or_if_empty(0)))
             },
             run: run::<P>,
-            shard: ShardProcedure::of::<P>(),
+            shard: None,
         }
+    }
+
+    /// The same, with its runs on shards.
+    pub(crate) fn distributed<P: Procedure>() -> Self {
+        Self { shard: Some(ShardProcedure::of::<P>()), ..Self::of::<P>() }
+    }
+
+    /// Its runs on shards.
+    ///
+    /// # Errors
+    /// When it was not added for them.
+    pub(crate) fn on_shards(&self) -> Result<&ShardProcedure, String> {
+        self.shard.as_ref().ok_or_else(|| {
+            format!(
+                "procedure `{}` is of one process only: add it to the catalog with `distributed_procedure`",
+                self.name
+            )
+        })
     }
 }
 

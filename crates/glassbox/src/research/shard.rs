@@ -13,6 +13,7 @@ mod summary;
 use crate::catalog::Catalog;
 use crate::error::Error;
 pub use crate::failure::Failure;
+use crate::partitioned::ProcedureKind;
 use crate::partitioned::shard::Routing;
 use crate::procedure::Procedure;
 pub use crate::store::ProcedureEntry;
@@ -23,7 +24,8 @@ impl Shard {
     /// `table_bytes` of memory.
     ///
     /// # Errors
-    /// When the catalog contradicts itself, there is no such partition, or the system refuses address space.
+    /// When the catalog contradicts itself or has a procedure that was not added for shards
+    /// ([`Catalog::distributed_procedure`]), there is no such partition, or the system refuses address space.
     pub fn new(catalog: &Catalog, index: usize, count: usize, table_bytes: usize) -> Result<Self, Error> {
         catalog.check()?;
         Self::of_kinds(catalog.tables.clone(), catalog.procedures.clone(), (index, count), table_bytes)
@@ -31,6 +33,14 @@ impl Shard {
 }
 
 impl Catalog {
+    /// Adds a procedure that can also run on shards, as in a cluster. Each kind of run takes time to compile, so
+    /// [`Catalog::procedure`] leaves out those on shards.
+    #[must_use]
+    pub fn distributed_procedure<P: Procedure>(mut self) -> Self {
+        self.procedures.push(ProcedureKind::distributed::<P>());
+        self
+    }
+
     /// The number by which calls of a procedure name it.
     ///
     /// # Errors
@@ -54,7 +64,7 @@ impl Catalog {
         let numbers = |record| self.tables.iter().position(|kind| kind.id == record).map(|number| number as u16);
         let kind = self.procedures.get(usize::from(call.procedure));
         let kind = kind.ok_or_else(|| format!("there is no procedure with the number {}", call.procedure))?;
-        (kind.shard.route)(&call.arguments, partitions, &numbers)
+        (kind.on_shards()?.route)(&call.arguments, partitions, &numbers)
     }
 
     /// The version of a procedure, by its number.

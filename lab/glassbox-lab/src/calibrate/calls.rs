@@ -31,7 +31,7 @@ impl CalibratedBenchmark {
         match self {
             Self::Micro => shard(&micro::catalog(), 0, 2, CLIENTS),
             Self::Tpcc => {
-                let mut shard = Shard::new(&tpcc::catalog(), 0, 2, TABLE_BYTES)?;
+                let mut shard = Shard::new(&tpcc::distributed_catalog(), 0, 2, TABLE_BYTES)?;
                 tpcc::fill(&SCALE, 0, &mut shard)?;
                 Ok(shard)
             }
@@ -67,7 +67,7 @@ impl CalibratedBenchmark {
                 // More calls on both partitions than specified; each makes the same accesses.
                 let remote = Remote { order_lines: 5.0, ..Remote::SPECIFICATION };
                 let mut inputs = Inputs::new(&Settings { remote, ..Settings::new(SCALE) }, u64::from(clients.start));
-                CallGenerator::of(tpcc::catalog(), kind, move |catalog| {
+                CallGenerator::of(tpcc::distributed_catalog(), kind, move |catalog| {
                     let input = inputs.next();
                     let aborts = input.is_for_unused_item(&SCALE);
                     let (number, arguments) = input.give(&mut ByNumber(catalog));

@@ -32,7 +32,7 @@ pub fn run_child(child: &Child<CountedPolicy>) -> anyhow::Result<()> {
     let opened = Database::open(&dir, config, super::computing::catalog());
     let db = opened.with_context(|| format!("cannot open a database in {}", dir.display()))?;
     let load = db.bulk_load()?;
-    tpcc::load(&child.scale, tpcc::LOAD_SEED, 1, || &load, |_| ())?;
+    tpcc::load_database(&load, &child.scale, tpcc::LOAD_SEED, 1, &|_| true)?;
     load.finish()?;
     for (_, mix) in MIXES {
         let settings = Settings { mix, load_seed: tpcc::LOAD_SEED, seed: child.seed, ..Settings::new(child.scale) };

@@ -88,7 +88,7 @@ impl Bench<'_> {
         let pool_pages = 1 << 14;
         let db = self.open(self.dir, &RunSettings::plain(pool_pages, 4), None)?;
         let bulk = db.bulk_load()?;
-        tpcc::load(&self.scale, LOAD_SEED, 2, || &bulk, |_| {})?;
+        tpcc::load_database(&bulk, &self.scale, LOAD_SEED, 2, &|_| true)?;
         bulk.finish()?;
         db.close()?;
         Ok(())

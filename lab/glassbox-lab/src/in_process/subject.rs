@@ -84,7 +84,7 @@ pub(super) enum LoadedPath {
 impl LoadedPath {
     pub fn load(system: CallPath, benchmark: Benchmark, scale: &Scale) -> anyhow::Result<Self> {
         let catalog = match benchmark {
-            Benchmark::Tpcc => tpcc::catalog(),
+            Benchmark::Tpcc => tpcc::distributed_catalog(),
             Benchmark::Micro => micro::catalog(),
         };
         match system {
@@ -93,7 +93,7 @@ impl LoadedPath {
                 let db = Database::in_memory(config, catalog)?;
                 let load = db.bulk_load()?;
                 match benchmark {
-                    Benchmark::Tpcc => tpcc::load(scale, tpcc::LOAD_SEED, 1, || &load, |_| ())?,
+                    Benchmark::Tpcc => tpcc::load_database(&load, scale, tpcc::LOAD_SEED, 1, &|_| true).map(drop)?,
                     Benchmark::Micro => pairs().try_for_each(|pair| load.insert(&pair))?,
                 }
                 load.finish()?;

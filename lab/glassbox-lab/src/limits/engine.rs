@@ -1,13 +1,11 @@
 //! The engine under measurement: opened in one of its modes, loaded, and called by one client without pauses.
 
-use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use glassbox::procedure::Procedure;
-use glassbox::{Config, Database, Durability, Error, Ticket};
-use glassbox_workloads::tpcc::{self, Call, Input, Kind, Scale};
+use glassbox::{Config, Database, Durability, Error};
+use glassbox_workloads::tpcc::{self, BatchClient, Input, Scale};
 use tempfile::TempDir;
 
 use super::systems::System;
@@ -61,7 +59,7 @@ impl Engine {
         };
         let load = db.bulk_load()?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        tpcc::load(scale, seed, threads, || &load, |_| ())?;
+        tpcc::load_database(&load, scale, seed, threads, &|_| true)?;
         load.finish()?;
         Ok(Self { db, mode, _dir: dir })
     }
@@ -89,14 +87,14 @@ impl Engine {
 
     /// Runs the remaining inputs, so that all systems have the same data afterwards.
     pub fn catch_up(&self, inputs: &[Input]) -> Result<(), Error> {
-        let mut client = Client::new(&self.db, 4_096);
+        let mut client = BatchClient::new(&self.db, 4_096);
         client.run(inputs)?;
         client.finish()
     }
 
     /// A client with as many transactions in flight as the mode says.
-    pub fn client(&self) -> Client<'_> {
-        Client::new(&self.db, self.mode.in_flight())
+    pub fn client(&self) -> BatchClient<'_> {
+        BatchClient::new(&self.db, self.mode.in_flight())
     }
 }
 
@@ -110,68 +108,4 @@ fn open(dir: &Path, config: Config, log_core: Option<core_affinity::CoreId>) -> 
         scope.spawn(open).join().expect("opening does not panic")
     });
     opened.with_context(|| format!("cannot open a database in {}", dir.display()))
-}
-
-/// A client that calls without pauses.
-pub(super) struct Client<'a> {
-    db: &'a Database,
-    /// Transactions in flight, at most as many as there are places.
-    tickets: Box<[Option<Ticket<'a, ()>>]>,
-    /// The place of the next, and of the oldest if all are in use.
-    turn: usize,
-}
-
-impl<'a> Client<'a> {
-    fn new(db: &'a Database, in_flight: usize) -> Self {
-        Self { db, tickets: (0..in_flight).map(|_| None).collect(), turn: 0 }
-    }
-
-    /// Runs the inputs; the last of them may be in flight afterwards. One transaction at a time needs no ticket.
-    pub fn run(&mut self, inputs: &[Input]) -> Result<(), Error> {
-        if self.tickets.len() == 1 { call_each(self.db, inputs) } else { self.submit_each(inputs) }
-    }
-
-    fn submit_each(&mut self, inputs: &[Input]) -> Result<(), Error> {
-        for input in inputs {
-            let place = &mut self.tickets[self.turn];
-            if let Some(oldest) = place.take() {
-                oldest.wait()?;
-            }
-            *place = Some(input.give(&mut Submitting(self.db))?);
-            self.turn = if self.turn + 1 == self.tickets.len() { 0 } else { self.turn + 1 };
-        }
-        Ok(())
-    }
-
-    /// Waits for those in flight.
-    pub fn finish(&mut self) -> Result<(), Error> {
-        self.tickets.iter_mut().filter_map(Option::take).try_for_each(Ticket::wait)
-    }
-}
-
-fn call_each(db: &Database, inputs: &[Input]) -> Result<(), Error> {
-    inputs.iter().try_for_each(|input| input.give(&mut Calling(db)))
-}
-
-struct Calling<'a>(&'a Database);
-
-impl Call for Calling<'_> {
-    type Answer = Result<(), Error>;
-
-    #[inline]
-    fn call<P: Procedure>(&mut self, _kind: Kind, procedure: P) -> Self::Answer {
-        // By reference: moving the output is the caller's cost.
-        self.0.call_with(&procedure, |output| _ = black_box(output))
-    }
-}
-
-struct Submitting<'a>(&'a Database);
-
-impl<'a> Call for Submitting<'a> {
-    type Answer = Result<Ticket<'a, ()>, Error>;
-
-    #[inline]
-    fn call<P: Procedure>(&mut self, _kind: Kind, procedure: P) -> Self::Answer {
-        self.0.submit_with(procedure, |output| _ = black_box(output))
-    }
 }

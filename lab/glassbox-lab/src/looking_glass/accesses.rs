@@ -144,7 +144,7 @@ pub fn count_accesses(points: &mut Points, seed: u64) -> anyhow::Result<()> {
     let config = Config::default().with_partitions(1);
     let database = Database::in_memory(config, tpcc::catalog())?;
     let load = database.bulk_load()?;
-    tpcc::load(&scale, tpcc::LOAD_SEED, 1, || &load, |_| ())?;
+    tpcc::load_database(&load, &scale, tpcc::LOAD_SEED, 1, &|_| true)?;
     load.finish()?;
     let mut work = WorkloadInputs::new(&scale, seed);
     for workload in [Workload::NewOrder, Workload::Payment] {

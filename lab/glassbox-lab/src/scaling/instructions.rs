@@ -65,7 +65,7 @@ pub fn run_child(child: &Child<CountedRun>) -> anyhow::Result<()> {
     let scale = Scale { warehouses: child.scale.warehouses * cores as u16, ..child.scale };
     let db = open(system, cores, child)?;
     let load = db.bulk_load()?;
-    tpcc::load(&scale, tpcc::LOAD_SEED, 1, || &load, |_| ())?;
+    tpcc::load_database(&load, &scale, tpcc::LOAD_SEED, 1, &|_| true)?;
     load.finish()?;
     let settings = Settings {
         mix: Mix::Full,

@@ -37,7 +37,7 @@ impl Workload for Tpcc {
     const TABLE_BYTES: usize = 1 << 30;
 
     fn catalog() -> Catalog {
-        tpcc::catalog()
+        tpcc::distributed_catalog()
     }
 
     fn fill(settings: &Settings<Self>, shard: &mut Shard) {

@@ -142,7 +142,7 @@ impl Workload for Dependent {
 
     fn catalog() -> Catalog {
         let tables = Catalog::new().table::<Pointer>().table::<Counter>();
-        tables.procedure::<Follow>().procedure::<Move>().procedure::<Forget>()
+        tables.distributed_procedure::<Follow>().distributed_procedure::<Move>().distributed_procedure::<Forget>()
     }
 
     fn fill(settings: &Settings<Self>, shard: &mut Shard) {
@@ -289,7 +289,7 @@ impl Workload for Nondeterministic {
     const TABLE_BYTES: usize = 1 << 20;
 
     fn catalog() -> Catalog {
-        Catalog::new().table::<Counter>().procedure::<Careless>()
+        Catalog::new().table::<Counter>().distributed_procedure::<Careless>()
     }
 
     fn fill(settings: &Settings<Self>, shard: &mut Shard) {

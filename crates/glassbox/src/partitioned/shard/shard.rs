@@ -59,6 +59,7 @@ impl Shard {
         if !(1..=64).contains(&count) || index >= count {
             return Err(Error::Config(format!("there is no partition {index} of {count}: there are 1 to 64")));
         }
+        procedures.iter().try_for_each(|procedure| procedure.on_shards().map(drop)).map_err(Error::Catalog)?;
         note_places_of_panics();
         let numbers: Vec<_> = (0..tables.len() as u16).collect();
         let config = Config { partitions: 1, table_bytes, ..Config::default() };
@@ -83,7 +84,7 @@ impl Shard {
     /// When there is no such procedure, or its arguments cannot be read.
     pub fn declared(&self, call: &Call) -> Result<DeclaredKeys, String> {
         let numbers = |record| self.tables.iter().position(|kind| kind.id == record).map(|number| number as u16);
-        let keys = self.procedure(call)?.shard.keys;
+        let keys = self.procedure(call)?.on_shards()?.keys;
         unless_panicked(|| keys(&call.arguments, (self.index, self.count), &numbers))
     }
 
@@ -102,7 +103,7 @@ impl Shard {
     /// As for [`Shard::declared`].
     pub fn route(&self, call: &Call) -> Result<Route, String> {
         let numbers = |record| self.tables.iter().position(|kind| kind.id == record).map(|number| number as u16);
-        let route = self.procedure(call)?.shard.route;
+        let route = self.procedure(call)?.on_shards()?.route;
         unless_panicked(|| route(&call.arguments, self.count.into(), &numbers))
     }
 
@@ -127,15 +128,15 @@ impl Shard {
     /// # Errors
     /// When there is no such procedure.
     pub fn aborts(&self, call: &Call) -> Result<Aborts, String> {
-        Ok(self.procedure(call)?.shard.aborts)
+        Ok(self.procedure(call)?.on_shards()?.aborts)
     }
 
     /// Runs a call. With `kept`, what it overwrites goes there, and [`Shard::commit`] or [`Shard::undo`] has to follow
     /// when it is done; without, it is committed when it is done.
     pub fn run(&mut self, call: &Call, task: Task<'_>, kept: Option<&mut Kept>, watch: Option<&mut dyn Watch>) -> Ran {
         let place = Participation { index: self.index, count: self.count, participants: task.participants };
-        let run = match self.procedure(call) {
-            Ok(procedure) => procedure.shard.run,
+        let run = match self.procedure(call).and_then(ProcedureKind::on_shards) {
+            Ok(procedure) => procedure.run,
             Err(unknown) => return Ran::Failed(Failure::protocol(unknown)),
         };
         let keep = kept.is_some();

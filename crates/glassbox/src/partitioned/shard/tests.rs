@@ -86,7 +86,7 @@ impl Procedure for Replace {
 }
 
 fn catalog() -> Catalog {
-    Catalog::new().table::<Account>().procedure::<Transfer>().procedure::<Replace>()
+    Catalog::new().table::<Account>().distributed_procedure::<Transfer>().distributed_procedure::<Replace>()
 }
 
 fn shards(count: usize) -> Vec<Shard> {

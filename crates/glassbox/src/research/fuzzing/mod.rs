@@ -124,7 +124,7 @@ fn touch(number: u8) -> AllArgumentTypes {
 }
 
 fn catalog() -> Catalog {
-    Catalog::new().table::<Every>().procedure::<AllArgumentTypes>()
+    Catalog::new().table::<Every>().distributed_procedure::<AllArgumentTypes>()
 }
 
 fn open(files: &MemoryFiles, log: LogKind) -> Result<Database, crate::Error> {

@@ -95,7 +95,7 @@ impl Change {
 }
 
 fn catalog() -> Catalog {
-    Catalog::new().table::<Line>().table::<Stock>().procedure::<Change>()
+    Catalog::new().table::<Line>().table::<Stock>().distributed_procedure::<Change>()
 }
 
 /// Of each owner there are the even numbers.
