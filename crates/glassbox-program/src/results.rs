@@ -4,10 +4,10 @@
 //! configuration. So one file can hold lines of many runs.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -42,6 +42,9 @@ pub struct Figure<'a> {
     pub unit: &'a str,
 }
 
+/// The beginning of every line of results, by which a file of them is recognised.
+const RESULT_BEGINNING: &[u8] = b"{\"experiment\":";
+
 #[derive(Serialize)]
 struct Line<'a> {
     experiment: &'a str,
@@ -65,6 +68,7 @@ impl Results {
             None => None,
             Some(path) if is_standard_output(path) => Some(Box::new(io::stdout())),
             Some(path) => {
+                refuse_other_contents(path)?;
                 let file = File::create(path).with_context(|| format!("cannot write results to {}", path.display()))?;
                 Some(Box::new(BufWriter::new(file)))
             }
@@ -103,6 +107,22 @@ impl Results {
     pub fn finish(mut self) -> io::Result<()> {
         self.out.as_mut().map_or(Ok(()), |out| out.flush())
     }
+}
+
+/// Refuses to write over a file with other contents than results.
+fn refuse_other_contents(path: &Path) -> anyhow::Result<()> {
+    if !path.metadata().is_ok_and(|it| it.is_file() && it.len() > 0) {
+        return Ok(());
+    }
+    let mut beginning = Vec::new();
+    let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+    file.take(RESULT_BEGINNING.len() as u64).read_to_end(&mut beginning)?;
+    ensure!(
+        beginning == RESULT_BEGINNING,
+        "{} exists, and is no file of results: choose another file, or remove this one",
+        path.display()
+    );
+    Ok(())
 }
 
 /// Whether a path means standard output.

@@ -1,16 +1,17 @@
 //! Opens the database of a run: loads it if it is new, rejects it if it does not match the arguments.
 
-use std::path::Path;
+use std::fs::FileType;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use glassbox::config::ClassicConfig;
 use glassbox::io::{DiskModel, Files, RealClock, RealFiles, SlowDisk, SlowFiles};
 use glassbox::research::ConfigHooks;
-use glassbox::{BulkLoad, Config, Database, Error, Record};
-use glassbox_workloads::tpcc::{self, DISTRICTS, Scale, Sink};
+use glassbox::research::inspect::is_database_file;
+use glassbox::{Config, Database, Error};
+use glassbox_workloads::tpcc::{self, DISTRICTS, Scale};
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use super::arguments::TpccArguments;
@@ -21,9 +22,6 @@ use glassbox_workloads::format;
 const DEFAULT_WAREHOUSES: u16 = 2;
 /// Minimum number of sessions of the classic engine. Each needs some pages in memory.
 const MIN_SESSIONS: usize = 8;
-/// Rows between two updates of the progress while loading.
-const ROWS_BETWEEN_UPDATES: u64 = 4_096;
-
 /// The database of a run.
 pub struct Prepared {
     pub db: Database,
@@ -39,7 +37,7 @@ pub fn open(arguments: &TpccArguments) -> anyhow::Result<Prepared> {
     }
     let (db, disk) = open_directory(arguments)?;
     check_pages(arguments, &db)?;
-    if let Some(stored) = db.transaction(|tx| tpcc::stored_scale(tx))? {
+    if let Some(stored) = tpcc::scale_of_database(&db)? {
         check_scale(arguments, &stored)?;
         return Ok(Prepared { db, scale: stored, disk });
     }
@@ -110,39 +108,18 @@ fn check_scale(arguments: &TpccArguments, stored: &Scale) -> anyhow::Result<()> 
     Ok(())
 }
 
-struct ProgressingLoad<'a> {
-    bulk: &'a BulkLoad<'a>,
-    done: &'a AtomicU64,
-    bar: &'a ProgressBar,
-    rows: u64,
-}
-
-impl Sink for ProgressingLoad<'_> {
-    type Error = anyhow::Error;
-
-    #[inline]
-    fn row<R: Record>(&mut self, row: &R) -> anyhow::Result<()> {
-        self.bulk.insert(row)?;
-        self.rows += 1;
-        if self.rows.is_multiple_of(ROWS_BETWEEN_UPDATES) {
-            let done = self.done.fetch_add(ROWS_BETWEEN_UPDATES, Ordering::Relaxed);
-            self.bar.set_position(done + ROWS_BETWEEN_UPDATES);
-            if exit::interrupted() {
-                bail!("interrupted while loading; no rows are kept");
-            }
-        }
-        Ok(())
-    }
-}
-
 fn load(db: &Database, scale: &Scale, threads: usize) -> anyhow::Result<()> {
     let started = Instant::now();
     let bar = ProgressBar::new(rows_of(scale));
     bar.set_style(ProgressStyle::with_template("loading  {bar:30} {percent:>3} %  {human_pos} rows")?);
     let bulk = db.bulk_load()?;
-    let done = AtomicU64::new(0);
-    let sink = || ProgressingLoad { bulk: &bulk, done: &done, bar: &bar, rows: 0 };
-    tpcc::load(scale, tpcc::LOAD_SEED, threads.max(glassbox_program::options::cores()), sink, |_| {})?;
+    let progress = |rows: u64| {
+        bar.inc(rows);
+        !exit::interrupted()
+    };
+    let threads = threads.max(glassbox_program::options::cores());
+    let is_complete = tpcc::load_database(&bulk, scale, tpcc::LOAD_SEED, threads, &progress)?;
+    ensure!(is_complete, "interrupted while loading; no rows are kept");
     bar.set_style(ProgressStyle::with_template("loading  {bar:30} writing the checkpoint")?);
     bar.tick();
     bulk.finish()?;
@@ -168,30 +145,63 @@ fn rows_of(scale: &Scale) -> u64 {
     items + u64::from(scale.warehouses) * (1 + 2 * items + u64::from(DISTRICTS) * district)
 }
 
-/// Removes a directory that holds a Glassbox database and nothing else; one that does not exist is fine.
+/// The files and folders below a folder, relative to it; a folder comes before its contents.
+fn entries(dir: &Path) -> anyhow::Result<Vec<(PathBuf, FileType)>> {
+    let (mut found, mut folders) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(folder) = folders.pop() {
+        let path = dir.join(&folder);
+        for entry in std::fs::read_dir(&path).with_context(|| format!("cannot list {}", path.display()))? {
+            let entry = entry?;
+            let (name, kind) = (folder.join(entry.file_name()), entry.file_type()?);
+            if kind.is_dir() {
+                folders.push(name.clone());
+            }
+            found.push((name, kind));
+        }
+    }
+    Ok(found)
+}
+
+/// Removes the files of a database by their names, then its folders, which are empty then. A directory that does not
+/// exist, or is empty, is fine; one with anything else is refused, and nothing is removed.
 fn remove(dir: &Path) -> anyhow::Result<()> {
     if !dir.exists() {
         return Ok(());
     }
     let files = RealFiles::existing(dir)?;
-    let own = ["LOCK", "manifest", "manifest.new", "log", "checkpoint", "pages", "pages.double"];
-    for entry in std::fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
-        let name = entry?.file_name();
-        if !own.iter().any(|own| name.as_os_str() == *own) {
-            let name = name.display();
-            bail!(
-                "{} holds `{name}`, which is not part of a Glassbox database: --fresh does not remove it",
-                dir.display()
-            );
-        }
+    let entries = entries(dir)?;
+    let is_own = |(name, kind): &&(PathBuf, FileType)| match name.to_str() {
+        Some(name) if kind.is_dir() => matches!(name, "log" | "checkpoint"),
+        Some(name) => kind.is_file() && is_database_file(name),
+        None => false,
+    };
+    let here = dir.display();
+    if let Some((name, _)) = entries.iter().find(|entry| !is_own(entry)) {
+        let name = name.display();
+        bail!("{here} holds `{name}`, which is not part of a Glassbox database: --fresh does not remove it");
     }
     let mut magic = [0; 8];
-    let recognised = !files.list("")?.iter().any(|name| name != "LOCK")
-        || (files.exists("manifest")? && files.open("manifest")?.read_at(&mut magic, 0)? == 8 && magic == *b"GLASSBOX");
-    if !recognised {
-        bail!("{} has no manifest of a Glassbox database: --fresh does not remove it", dir.display());
+    let has_manifest =
+        files.exists("manifest")? && files.open("manifest")?.read_at(&mut magic, 0)? == 8 && magic == *b"GLASSBOX";
+    if !has_manifest && let Some((name, _)) = entries.iter().find(|(name, _)| name != Path::new("LOCK")) {
+        let name = name.display();
+        bail!("{here} holds `{name}` and no manifest of a Glassbox database: --fresh does not remove it");
     }
-    // Held until all files are removed, so that no other process uses them.
+    // Held until all files are removed, so that no other process uses them. The manifest is the last to go: a removal
+    // that was interrupted can be repeated.
     let _lock = files.lock()?;
-    std::fs::remove_dir_all(dir).with_context(|| format!("cannot remove {}", dir.display()))
+    let of_kind = |is_folder: bool| entries.iter().filter(move |(_, kind)| kind.is_dir() == is_folder);
+    let (last, first): (Vec<_>, Vec<_>) =
+        of_kind(false).partition(|(name, _)| ["manifest", "LOCK"].map(Path::new).contains(&name.as_path()));
+    let context = |name: &Path| format!("cannot remove {}", dir.join(name).display());
+    for (name, _) in first {
+        std::fs::remove_file(dir.join(name)).with_context(|| context(name))?;
+    }
+    for (name, _) in of_kind(true) {
+        std::fs::remove_dir(dir.join(name)).with_context(|| context(name))?;
+    }
+    for (name, _) in last {
+        std::fs::remove_file(dir.join(name)).with_context(|| context(name))?;
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! Help, invalid arguments, and unusable directories.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 
 use crate::common::{program, run, run_well, text};
 
@@ -49,14 +50,72 @@ fn a_directory_without_a_database_is_an_error() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "no file is left");
 }
 
+/// Files below a directory, with their contents.
+fn contents(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let (mut files, mut folders) = (Vec::new(), vec![dir.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if entry.is_dir() {
+                folders.push(entry)
+            } else {
+                files.push((entry.clone(), std::fs::read(&entry).unwrap()))
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Case 22: only files of a database are removed, in its folders too; anything else is named, and all stays.
 #[test]
 fn fresh_removes_nothing_but_a_database() {
     let dir = tempfile::tempdir().unwrap();
-    std::fs::write(dir.path().join("thesis.tex"), "precious").unwrap();
-    let ran = run(&["tpcc", "--small", "--fresh", "--dir", text(dir.path())]);
-    assert_eq!(ran.status, Some(1));
-    assert!(ran.err.contains("thesis.tex") && ran.err.contains("--fresh does not remove it"), "{}", ran.err);
-    assert!(dir.path().join("thesis.tex").exists());
+    let fresh = ["tpcc", "--small", "--warehouses", "1", "--seconds", "0.1", "--no-reopen", "--fresh", "--dir"];
+    let fresh = |at: &Path| run(&[&fresh[..], &[text(at)]].concat());
+    let without_database = [
+        ("thesis.tex", "holds `thesis.tex`"),
+        ("log/app.log", "holds `log/app.log`"),
+        ("pages/index.html", "holds `pages`"),
+        ("log/0000000000000000.log", "no manifest"),
+        ("manifest", "no manifest"),
+        ("checkpoint/notes.checkpoint", "holds `checkpoint/notes.checkpoint`"),
+    ];
+    for (at, (file, words)) in without_database.into_iter().enumerate() {
+        let app = dir.path().join(at.to_string());
+        std::fs::create_dir_all(app.join(file).parent().unwrap()).unwrap();
+        std::fs::write(app.join(file), "precious").unwrap();
+        let before = contents(&app);
+        let ran = fresh(&app);
+        assert_eq!(ran.status, Some(1), "{file}");
+        assert!(ran.err.contains(words) && ran.err.contains("--fresh does not remove it"), "{}", ran.err);
+        assert_eq!(contents(&app), before, "{file}");
+    }
+    let db = dir.path().join("db");
+    run_well(&["tpcc", "--small", "--warehouses", "1", "--seconds", "0.1", "--no-reopen", "--dir", text(&db)]);
+    std::fs::write(db.join("log/app.log"), "precious").unwrap();
+    let before = contents(&db);
+    let ran = fresh(&db);
+    assert!(ran.status == Some(1) && ran.err.contains("holds `log/app.log`"), "{}", ran.err);
+    assert_eq!(contents(&db), before);
+    std::fs::remove_file(db.join("log/app.log")).unwrap();
+    let ran = fresh(&db);
+    assert!(ran.status == Some(0) && ran.err.contains("loaded 1 warehouse"), "{}", ran.err);
+}
+
+/// Case 22, of the same kind: results are not written over another file.
+#[test]
+fn results_replace_results_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let (db, notes, results) = (dir.path().join("db"), dir.path().join("notes"), dir.path().join("results"));
+    std::fs::write(&notes, "precious").unwrap();
+    let tpcc =
+        ["tpcc", "--small", "--warehouses", "1", "--seconds", "0.1", "--no-reopen", "--dir", text(&db), "--json"];
+    let ran = run(&[&tpcc[..], &[text(&notes)]].concat());
+    assert!(ran.status == Some(1) && ran.err.contains("choose another file, or remove this one"), "{}", ran.err);
+    assert_eq!(std::fs::read(&notes).unwrap(), b"precious");
+    for to in [&results, &results, Path::new("/dev/null")] {
+        run_well(&[&tpcc[..], &[text(to)]].concat());
+    }
 }
 
 #[test]

@@ -41,4 +41,4 @@ pub use error::LogError;
 pub(crate) use log::{Appender, Log};
 pub(crate) use look::{ExpectedLog, LogFound, look_into_log, older_or, refused};
 pub use lsn::Lsn;
-pub(crate) use segments::DIRECTORY;
+pub(crate) use segments::{DIRECTORY, is_log_file};

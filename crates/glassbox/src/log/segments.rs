@@ -53,6 +53,11 @@ pub(super) fn parse_name(name: &str) -> Named {
     }
 }
 
+/// Whether a log has files of this name, from the database's directory.
+pub(crate) fn is_log_file(name: &str) -> bool {
+    !matches!(parse_name(name), Named::Other)
+}
+
 /// The segments of an open log.
 pub(super) struct Segments {
     files: Arc<dyn Files>,

@@ -148,6 +148,16 @@ fn free_name(files: &dyn Files, lsn: Lsn) -> Result<String, Error> {
     Ok(name)
 }
 
+/// Whether a checkpoint, complete or not, has this name, from the database's directory.
+pub(super) fn is_checkpoint_file(name: &str) -> bool {
+    let stem = name.strip_prefix(DIRECTORY).and_then(|rest| rest.strip_prefix('/'));
+    let stem = stem.map(|rest| rest.strip_suffix(".new").unwrap_or(rest));
+    let Some(stem) = stem.and_then(|rest| rest.strip_suffix(".checkpoint")) else { return false };
+    let (position, number) = stem.split_once('-').unwrap_or((stem, "1"));
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    position.len() == 16 && position.bytes().all(is_digit) && number.parse::<u64>().is_ok()
+}
+
 fn header(database_id: u128, lsn: Lsn, partitions: usize) -> Vec<u8> {
     let mut rest = Vec::with_capacity(HEADER_BYTES);
     rest.extend_from_slice(&database_id.to_le_bytes());

@@ -31,4 +31,4 @@ pub(crate) use checkpoint_writer::{CheckpointWriter, REPLICATED, WrittenCheckpoi
 pub(crate) use manifest::MANIFEST;
 pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
 pub(crate) use merge::merge_catalog;
-pub(crate) use store::Store;
+pub(crate) use store::{Store, is_store_file};

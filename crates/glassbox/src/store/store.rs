@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::checkpoint_writer::{DIRECTORY as CHECKPOINTS, WrittenCheckpoint};
+use super::checkpoint_writer::{DIRECTORY as CHECKPOINTS, WrittenCheckpoint, is_checkpoint_file};
 use super::manifest::{MANIFEST, Manifest, TEMPORARY};
 use crate::error::Error;
 use crate::io::{DirectoryLock, Files};
@@ -156,6 +156,11 @@ impl Deref for CurrentManifest<'_> {
     fn deref(&self) -> &Manifest {
         &self.manifest
     }
+}
+
+/// Whether every database has, or may have, a file of this name, from its directory.
+pub(crate) fn is_store_file(name: &str) -> bool {
+    matches!(name, "LOCK" | MANIFEST | TEMPORARY) || log::is_log_file(name) || is_checkpoint_file(name)
 }
 
 /// Refuses a directory that holds other files than a database's.

@@ -30,3 +30,15 @@ pub use inspector::{Inspector, Moment};
 pub use summary::{LogSummary, Summary, TableSummary};
 pub use verify::{Verification, VolumeVerification};
 pub use volume::{StoreSummary, VolumeSummary};
+
+/// Whether a database has, or may have, a file of this name, relative to its directory: `manifest`,
+/// `log/0000000000000000.log`.
+///
+/// ```
+/// use glassbox::research::inspect::is_database_file;
+/// assert!(is_database_file("pages.double") && is_database_file("checkpoint/00000000000a0000-2.checkpoint.new"));
+/// assert!(!is_database_file("log/app.log") && !is_database_file("log"));
+/// ```
+pub fn is_database_file(name: &str) -> bool {
+    crate::store::is_store_file(name) || [crate::classic::PAGES, crate::classic::DOUBLE].contains(&name)
+}
