@@ -1,11 +1,11 @@
-//! `docs/papers.md` and the programs belong together.
+//! `docs/papers/README.md` and the programs belong together.
 
 use glassbox_program::sibling;
 use glassbox_testing::program::{command, run, run_well};
 
 use crate::common::program;
 
-const PAGE: &str = include_str!("../../../../docs/papers.md");
+const PAGE: &str = include_str!("../../../../docs/papers/README.md");
 
 const VERDICTS: [&str; 6] = ["built", "partly: ", "reproduced", "not reproduced", "by construction", "see the page"];
 

@@ -123,7 +123,7 @@ fn small_log() -> LogConfig {
 
 /// Most columns of a caption.
 const CAPTION_COLUMNS: usize = 100;
-/// The figures that `docs/statements.md` shows.
+/// The figures that `docs/walks/statements.md` shows.
 const SHOWN: [&str; 3] = ["update", "insert-splits-a-leaf", "waits-for-a-gap"];
 
 /// Compares with `statements/<name>.txt`, whose comment is the caption; the page that tells of the figures names it,
@@ -145,11 +145,11 @@ pub fn golden(name: &str, caption: &str, lines: &[String]) {
     let golden = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let golden: Vec<_> = golden.lines().collect();
     assert_eq!(told, golden, "\n{}\n", told.join("\n"));
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/statements.md");
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/walks/statements.md");
     let page = std::fs::read_to_string(page).unwrap_or_else(|error| panic!("{page}: {error}"));
-    assert!(page.contains(&format!("/{name}.txt)")), "docs/statements.md does not name {name}");
+    assert!(page.contains(&format!("/{name}.txt)")), "docs/walks/statements.md does not name {name}");
     let shown = format!("```text\n{}\n```", lines.join("\n"));
-    assert!(!SHOWN.contains(&name) || page.contains(&shown), "docs/statements.md shows another figure of {name}");
+    assert!(!SHOWN.contains(&name) || page.contains(&shown), "docs/walks/statements.md shows another figure of {name}");
 }
 
 /// An error of the engine is none of what is observed.
