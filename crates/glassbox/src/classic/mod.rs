@@ -7,16 +7,15 @@
 //! The rooms below this one, lowest first. Each knows only those before it:
 //!
 //! ```text
-//! ids, page          numbers and the header that all pages share
-//! pages, change      what the parts are to each other: pages that can be fixed, changes that can be logged
-//! any_pages          the same, compiled once for all kinds of pages, for what is done seldom
-//! latch, buffer      the buffer pool
-//! space, heap, tree  what is on pages: who owns them, records, ordered keys
-//! directory          which heap files and trees there are
-//! lock               who may read and write which records
-//! wal, recovery      the log's records; bringing pages back
-//! stack, engine, run transactions; which forms of the parts an engine is compiled of
-//! two_stage          pages read and pinned before a transaction takes locks
+//! ids, page                    numbers, and the header that all pages share
+//! change, row_buffer           changes of pages that can be logged; room for one row of any type
+//! latch, buffer                the buffer pool
+//! space, heap, tree            the contents of pages: their owners, records, ordered keys
+//! directory                    the heap files and trees of a database
+//! lock                         locks of records
+//! wal, recovery                the log's records; redo and undo after a crash
+//! stack, engine, transaction   the components of an engine; sessions; runs of procedures
+//! two_stage                    pages read and pinned before a transaction acquires locks
 //! ```
 //!
 //! A latch is physical and short: it keeps the bytes of a page whole while they are read or changed. A lock is logical

@@ -7,6 +7,9 @@
 mod arrows;
 mod budgets;
 mod circles;
+mod commits;
+mod documents;
+mod habits;
 mod names;
 mod ratchet;
 mod root_names;
@@ -143,4 +146,58 @@ fn prose_is_in_the_words_of_the_field() {
         .map(|it| (it.path, it.line, format!("`{}`: see the table of words in CONTRIBUTING.md", it.word)))
         .collect();
     ratchet::check("word", &found);
+}
+
+#[test]
+fn comments_are_in_precise_words() {
+    ratchet::check("vague", &found_by(habits::vague_words));
+}
+
+#[test]
+fn comments_begin_with_their_subject() {
+    ratchet::check("headless", &found_by(habits::headless_comments));
+}
+
+#[test]
+fn a_line_has_one_binding() {
+    ratchet::check("tuple", &found_by(habits::tuple_lets));
+}
+
+#[test]
+fn limits_are_maxima_and_minima() {
+    ratchet::check("limit", &found_by(habits::names_of_limits));
+}
+
+#[test]
+fn names_of_tests_begin_with_a_thing() {
+    ratchet::check("pronoun", &found_by(habits::names_of_tests));
+}
+
+#[test]
+fn unsafe_lines_become_fewer() {
+    ratchet::check("unsafe", &found_by(habits::unsafe_lines));
+}
+
+#[test]
+fn modules_follow_one_convention() {
+    ratchet::check("module", &habits::two_conventions(&source::all()));
+}
+
+#[test]
+fn commits_have_the_form() {
+    let problems = commits::problems();
+    assert!(problems.is_empty(), "{} to reword (CONTRIBUTING.md, Commits):\n{}", problems.len(), problems.join("\n"));
+}
+
+#[test]
+fn documents_name_what_exists() {
+    let problems = documents::problems();
+    assert!(problems.is_empty(), "{} to correct:\n{}", problems.len(), problems.join("\n"));
+}
+
+/// The places that a rule finds in all files but those of this test, which name what they look for.
+fn found_by(rule: impl Fn(&Source) -> Vec<(String, usize, String)>) -> Vec<(String, usize, String)> {
+    let sources = source::all();
+    let checked = sources.iter().filter(|source| !source.path.starts_with("crates/glassbox/tests/tidy/"));
+    checked.flat_map(rule).collect()
 }

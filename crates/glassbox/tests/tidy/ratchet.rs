@@ -2,9 +2,10 @@
 //!
 //! `remaining.txt` has a line for each rule and file that has something left. A count above its line fails. A count
 //! below it fails too, until the list is written again with `GLASSBOX_BLESS=1`, which refuses when the sum of a rule
-//! would rise; so a file may move with what it has left, and nothing new comes in.
+//! would rise; so a file may move with what it has left, and nothing new comes in. A line `# rule NAME` says that a rule
+//! has been counted: only the first count of a rule is free.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -31,8 +32,16 @@ fn read() -> BTreeMap<Key, usize> {
 /// Heads the list.
 const HEAD: &str =
     "# What is left to be tidied: rule, file, places. Written by the test `tidy` with GLASSBOX_BLESS=1.\n";
+/// Begins the line of a rule that has been counted.
+const RULE: &str = "# rule ";
 /// One rule at a time reads and writes the list.
 static LIST: Mutex<()> = Mutex::new(());
+
+/// The rules that have been counted.
+fn rules() -> BTreeSet<String> {
+    let text = std::fs::read_to_string(list()).unwrap_or_default();
+    text.lines().filter_map(|line| line.strip_prefix(RULE)).map(str::to_owned).collect()
+}
 
 /// Compares what is left of a rule with the list; each of `found` is a path, a line and what is wrong there.
 pub fn check(rule: &str, found: &[(String, usize, String)]) {
@@ -44,14 +53,17 @@ pub fn check(rule: &str, found: &[(String, usize, String)]) {
         known.iter().filter(|((of, _), _)| of == rule).map(|((_, path), &count)| (path.clone(), count)).collect();
     if std::env::var_os("GLASSBOX_BLESS").is_some() {
         let (now, before) = (found.len(), of_rule.values().sum::<usize>());
+        let mut rules: BTreeSet<String> = rules();
         assert!(
-            now <= before || !list().exists(),
+            now <= before || rules.insert(rule.to_owned()),
             "{now} places of the rule \"{rule}\", more than the {before} of before"
         );
         known.retain(|(of, _), _| of != rule);
         known.extend(counts.iter().map(|(path, &count)| ((rule.to_owned(), (*path).to_owned()), count)));
+        rules.insert(rule.to_owned());
+        let names = rules.iter().map(|rule| format!("{RULE}{rule}\n"));
         let lines = known.iter().map(|((rule, path), count)| format!("{rule}\t{path}\t{count}\n"));
-        let text = std::iter::once(HEAD.to_owned()).chain(lines).collect::<String>();
+        let text = std::iter::once(HEAD.to_owned()).chain(names).chain(lines).collect::<String>();
         return std::fs::write(list(), text).expect("the list can be written");
     }
     let mut problems = Vec::new();

@@ -14,11 +14,13 @@
 //! owner     an owner, and the signal on which its thread sleeps
 //! manager   the interface for the engine
 //! descend   acquiring a lock, and the intents above it
-//! escalate  lock escalation, and early release
 //! wait      waiting, and its end
 //! deadlock  the waits-for graph, and the choice of the victim
+//! blame     explanations of deadlocks and timeouts
 //! history   counters and reports of waits
+//! config    settings of the lock manager
 //! brief     the latch of a partition
+//! sync      the standard library's latches, or those of shuttle
 //! locks     the trait, and no locks at all
 //! ```
 //!

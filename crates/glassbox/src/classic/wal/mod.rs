@@ -23,8 +23,8 @@
 //! own           a transaction's stack
 //! table         the running transactions, for checkpoints
 //! transaction   the journal of one transaction
-//! rollback      taking back
-//! prepared      transactions that wait for a coordinator
+//! rollback      undo of a transaction
+//! journal       the interface of access methods to the log of their pages
 //! ```
 
 pub(crate) mod forms;
