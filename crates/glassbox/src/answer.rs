@@ -3,6 +3,10 @@
 //! Outputs are large, and each move copies them. So the caller provides the memory and the run writes the output there;
 //! a run that is repeated writes it again.
 
+use std::any::Any;
+use std::mem::needs_drop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use crate::error::Error;
 use crate::procedure::{Place, Procedure, Stop, Transaction};
 
@@ -22,7 +26,18 @@ impl<O> OutputSlot<O> for Option<O> {
 
     #[inline(always)]
     fn clear(&mut self) {
-        *self = None;
+        if self.is_some() {
+            discard(|| *self = None);
+        }
+    }
+}
+
+/// Drops the value of a run that does not count. It is the user's, and its drop may panic: no thread waits for that.
+#[cold]
+pub(crate) fn discard(drop: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(drop)) {
+        // The drop of the panic's payload may panic, too.
+        std::mem::forget(panic);
     }
 }
 
@@ -44,6 +59,18 @@ impl<O> Answer<O> {
             Self::Failed(error) => Err(error),
             Self::Empty => unanswered(),
         }
+    }
+
+    /// Drops the output, if there is one, in a thread that must outlive its panic.
+    ///
+    /// # Errors
+    /// That panic.
+    #[inline(always)]
+    pub(crate) fn end(&mut self) -> Result<(), Box<dyn Any + Send>> {
+        if needs_drop::<O>() && self.is_filled() {
+            return catch_unwind(AssertUnwindSafe(|| *self = Self::Empty));
+        }
+        Ok(())
     }
 
     /// The answer with the result of `look` in the output's place. By reference: an output that is moved is copied.
@@ -86,7 +113,7 @@ impl<O> OutputSlot<O> for Answer<O> {
     #[inline(always)]
     fn clear(&mut self) {
         if self.is_filled() {
-            *self = Self::Empty;
+            discard(|| *self = Self::Empty);
         }
     }
 }

@@ -36,7 +36,9 @@ pub enum LogKind {
     #[default]
     Values,
     /// The calls of procedures. Smaller and faster to write; replayed by running them again, so only by the versions
-    /// that wrote it. The classic engine, which logs changes of pages, refuses it.
+    /// that wrote it, and only if they are deterministic. Therefore calls are rehearsed: each in a debug build, the
+    /// first three of each procedure in any other, run twice without effect before their real run, and are refused as
+    /// [`Error::NotDeterministic`](crate::Error::NotDeterministic) if the two runs change rows differently. The classic engine, which logs changes of pages, refuses it.
     Commands,
 }
 
@@ -197,6 +199,10 @@ builder! {
 ///
 /// let config = Config::classic(ClassicConfig::default().with_execution(ExecutionPolicy::TwoStage));
 /// ```
+///
+/// A run that only fetches sees its own writes, but reads without locks. So rows of different moments may make a
+/// procedure panic there, which is ignored (a panic hook is called). In a program whose profile has `panic = "abort"`
+/// every procedure is executed conventionally, whatever the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -207,7 +213,8 @@ pub enum ExecutionPolicy {
     /// Each transaction runs twice: first without locks and changes, to fetch its pages (the paper's TSTE).
     TwoStage,
     /// A transaction runs conventionally until a page is missing; then it undoes its changes, releases its locks, and
-    /// goes on without them to fetch its pages; then it runs again; at most three times (OTSTE).
+    /// goes on without them to fetch its pages (from the beginning, if it had changed rows); then it runs again; at
+    /// most three times (OTSTE).
     Optimistic,
     /// One of the others for each procedure, by what its transactions did before (HTSTE).
     Hybrid(HybridPolicy),
@@ -366,6 +373,9 @@ pub struct Config {
     /// [`ConfigHooks::with_log_threads`](crate::research::ConfigHooks::with_log_threads).
     #[serde(skip, default = "with_threads")]
     pub(crate) log_threads: bool,
+    /// [`ConfigHooks::with_rehearsals`](crate::research::ConfigHooks::with_rehearsals).
+    #[serde(skip, default = "yes")]
+    pub(crate) rehearsals: bool,
     /// [`ConfigHooks::with_current_core`](crate::research::ConfigHooks::with_current_core).
     #[serde(skip)]
     pub(crate) current_core: CurrentCore,
@@ -417,6 +427,7 @@ impl Default for Config {
             checkpoint_log_bytes: 4 << 30,
             table_bytes: usize::MAX,
             log_threads: true,
+            rehearsals: true,
             current_core: CurrentCore::default(),
         }
     }

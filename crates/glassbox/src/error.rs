@@ -1,5 +1,6 @@
 //! Errors of a database, one kind for each remedy.
 
+use std::fmt;
 use std::sync::Arc;
 
 use serde::ser::SerializeStruct;
@@ -15,7 +16,7 @@ use crate::record::{IndexSchema, TableSchema, named_values};
 
 /// Why a call, or the opening of a database, failed.
 ///
-/// `Display` gives the thing, its state, the cause, and what to do. As JSON (by [`serde::Serialize`]) an error is an
+/// `Display` gives the thing, its state, the cause, and what to do; `Debug` gives the same text. As JSON (by [`serde::Serialize`]) an error is an
 /// object with its `kind`, which stays the same from version to version, and the fields of its variant:
 /// `{"kind":"duplicate_key","table":"account","index":null,"columns":["id"],"values":["17"]}`.
 ///
@@ -32,10 +33,13 @@ use crate::record::{IndexSchema, TableSchema, named_values};
 /// | `stopped` | did not run: the database has stopped before | what the `reason` says |
 /// | `outcome_unknown` | committed or not: the process, or the log, failed first | look for its changes |
 /// | `protocol` | not committed: a message violates the protocol | run one program and catalog everywhere |
+/// | `too_large` | rolled back: its changes or arguments exceed a log record's maximum | change less in one call |
+/// | `not_deterministic` | rolled back: a log of commands could not replay the call | correct the procedure |
+/// | `dry_run_too_long` | a dry run did not end; nothing was changed | call the procedure, or declare its keys |
 /// | `config`, `catalog` | did not run: a setting, or the catalog, is refused | change what the message names |
 ///
 /// A procedure can match the refusal of a row ([`Stop::DuplicateKey`](crate::Stop::DuplicateKey)) and continue.
-#[derive(Debug, thiserror::Error, Serialize)]
+#[derive(thiserror::Error, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Error {
@@ -124,6 +128,17 @@ pub enum Error {
         /// Its name.
         name: &'static str,
     },
+    /// A dry run did not end within its accesses; nothing was changed. Calls of the procedure are not affected.
+    #[error(
+        "the dry run of procedure `{name}` was ended after {accesses} accesses: it has not come to its end; call the \
+         procedure, or have it declare its keys"
+    )]
+    DryRunTooLong {
+        /// The procedure.
+        name: &'static str,
+        /// The maximum of accesses.
+        accesses: u64,
+    },
     /// The catalog contradicts itself.
     #[error("catalog: {0}")]
     Catalog(#[serde(serialize_with = "problem")] String),
@@ -208,13 +223,15 @@ pub enum Error {
     },
     /// A long transaction delays a checkpoint, a bulk load or a close.
     #[error(
-        "{place} is busy: one transaction has been running there for {seconds} s; repeat this when it has ended, or \
+        "{place} is busy: {running} has been running there for at least {seconds} s; repeat this when it has ended, or \
          find out why it does not end"
     )]
     Busy {
         /// The partition or session.
         place: String,
-        /// Minimum duration of the wait.
+        /// The transaction that runs there: `procedure "name"`, `a closure`, or `a transaction`.
+        running: String,
+        /// Minimum duration of its run.
         seconds: u64,
     },
     /// The database was called inside one of its own transactions.
@@ -223,6 +240,28 @@ pub enum Error {
          or do the work with the transaction itself"
     )]
     Nested,
+    /// Two runs of one call changed rows differently, so a log of commands could not replay it; nothing was changed.
+    #[error(
+        "procedure \"{name}\" was refused: two runs of the same call made different changes of rows, so a log of \
+         commands cannot replay it; nothing was changed, take time and random numbers from the transaction and \
+         iterate over ordered collections, or use a log of values"
+    )]
+    NotDeterministic {
+        /// The procedure.
+        name: &'static str,
+    },
+    /// The changes of the transaction, or the arguments of the call, exceed the maximum of a log record; nothing was
+    /// changed.
+    #[error(
+        "{name}: refused, because its log record would exceed the maximum of {max_bytes} bytes; nothing was changed, \
+         change less in one transaction, or enlarge log_buffer_bytes or segment_bytes"
+    )]
+    TooLarge {
+        /// The procedure; of a closure, `a closure`.
+        name: &'static str,
+        /// The maximum, in bytes.
+        max_bytes: usize,
+    },
     /// The disk has no room for the call. Reads continue, and so do writes once there is room: the database need not be
     /// opened again.
     #[error("the database cannot grow: {cause}; nothing was changed, free room on the disk and try again")]
@@ -243,10 +282,18 @@ pub enum Error {
     Log(#[serde(serialize_with = "problem")] LogError),
 }
 
+/// As [`Display`](fmt::Display): `fn main() -> Result<(), Error>` prints an error this way.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 impl From<LogError> for Error {
     fn from(error: LogError) -> Self {
         match error {
             LogError::NoRoom { cause } => Self::NoRoom { cause },
+            LogError::TooLarge { most, .. } => Self::TooLarge { name: "a transaction", max_bytes: most },
             other => Self::Log(other),
         }
     }

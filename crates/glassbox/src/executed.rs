@@ -1,7 +1,7 @@
 //! The result of a transaction that an engine ran, and counters of results.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use serde::Serialize;
 
@@ -86,6 +86,41 @@ pub(crate) struct SharedCounters {
     /// Of the committed ones, transactions on several partitions; and for how long they were held together.
     pub(crate) multi: Count,
     pub(crate) multi_ns: Count,
+    /// The transaction that runs.
+    pub(crate) running: Running,
+}
+
+/// The transaction that runs in a place, for a thread that waits for it in vain.
+#[derive(Debug, Default)]
+pub(crate) struct Running(AtomicU32);
+
+impl Running {
+    /// No transaction runs.
+    pub(crate) const NOTHING: u32 = 0;
+    /// A closure, or the engine's own work.
+    pub(crate) const UNNAMED: u32 = u32::MAX;
+
+    /// The code of the procedure with this number.
+    #[inline(always)]
+    pub(crate) const fn procedure(number: u16) -> u32 {
+        number as u32 + 1
+    }
+
+    /// Notes the code of the transaction that runs from now on. The caller is the only writer.
+    #[inline(always)]
+    pub(crate) fn set(&self, code: u32) {
+        self.0.store(code, Ordering::Relaxed);
+    }
+
+    /// Whether a transaction runs.
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != Self::NOTHING
+    }
+
+    /// The number of the procedure that runs, if it is one.
+    pub(crate) fn number(&self) -> Option<u16> {
+        self.0.load(Ordering::Relaxed).checked_sub(1).and_then(|number| u16::try_from(number).ok())
+    }
 }
 
 /// A counter with one writer at a time.

@@ -154,7 +154,8 @@ pub(crate) fn await_transactions<'a, F: Fn() -> bool>(
         let (before, began_ns) = (counters.ended(), clock.monotonic_ns());
         while !(is_free() || until == Until::Progress && counters.ended() != before) {
             if u128::from(clock.monotonic_ns() - began_ns) >= PATIENCE.as_nanos() {
-                return Err(Error::Busy { place: format!("{what} {at}"), seconds: PATIENCE.as_secs() });
+                let (place, running) = (format!("{what} {at}"), "a transaction".to_owned());
+                return Err(Error::Busy { place, running, seconds: PATIENCE.as_secs() });
             }
             std::thread::sleep(LOOK_EVERY);
         }

@@ -14,7 +14,7 @@ pub use crate::executed::{PartitionStats, PreparedTransaction, TableUsage};
 /// Counts since the database was opened, and memory now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Stats {
-    /// Transactions that committed, ad-hoc ones and dry runs included.
+    /// Transactions that committed, ad-hoc ones included. Dry runs are not counted, nor their restarts.
     pub committed: u64,
     /// Transactions aborted by their procedure.
     pub aborted: u64,

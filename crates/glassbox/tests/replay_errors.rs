@@ -145,20 +145,73 @@ fn without_digests_other_changes_are_made_silently() {
     assert!(has(100) && has(300) && !has(1));
 }
 
-/// A procedure that depends on something else than its arguments.
+/// A procedure that depends on something else than its arguments: the order of a `HashMap`.
+const ANY_ORDER: fn() -> u64 = || {
+    let ids: std::collections::HashMap<u64, u64> = (0..1_000).map(|id| (id, id)).collect();
+    ids.keys().next().copied().unwrap_or_default()
+};
+
 #[test]
 fn a_procedure_that_is_not_deterministic_is_named() {
-    procedure!(PutInAnyOrder { id: u64 }, tx, this => {
-        let ids: std::collections::HashMap<u64, u64> = (0..1_000).map(|id| (id, id)).collect();
-        let first = ids.keys().next().copied().unwrap_or_default();
-        tx.insert(&Item { id: this.id, filler: filler(first) })
-    });
+    procedure!(PutInAnyOrder { id: u64 }, tx, this => tx.insert(&Item { id: this.id, filler: filler(ANY_ORDER()) }));
     let files = MemoryFiles::default();
     let catalog = || Catalog::new().table::<Item>().procedure::<PutInAnyOrder>();
-    let db = open(&files, LogKind::Commands, 1 << 26, catalog()).unwrap();
+    let config = Config::default().with_partitions(1).with_log(LogKind::Commands).with_rehearsals(false);
+    let opened: Arc<dyn Files> = Arc::new(files.clone());
+    let db = Database::open_files(opened, Box::new(ManualClock::default()), config, catalog()).unwrap();
     (1..=8).for_each(|id| db.call(&PutInAnyOrder { id }).unwrap());
     let error = open(&files.after_kill(), LogKind::Commands, 1 << 26, catalog()).expect_err("it is refused");
     assert!(error.to_string().contains("procedure `put` of version 1 makes other changes of rows"), "{error}");
+    assert!(error.to_string().contains("dump --as-of-checkpoint"), "the way to the rows: {error}");
+}
+
+/// Case 44: calls of a procedure that reads the clock were answered, and made the database unopenable.
+#[test]
+fn a_call_that_a_log_of_commands_could_not_replay_is_refused_when_it_is_made() {
+    procedure!(PutInAnyOrder { id: u64 }, tx, this => tx.insert(&Item { id: this.id, filler: filler(ANY_ORDER()) }));
+    procedure!(PutByClock { id: u64 }, tx, this => {
+        // As fine as the clock is: no two readings are the same.
+        let began = std::time::Instant::now();
+        let mut elapsed = 0;
+        while elapsed == 0 {
+            elapsed = began.elapsed().as_nanos() as u64;
+        }
+        static READINGS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        let reading = elapsed << 32 | READINGS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        tx.insert(&Item { id: this.id, filler: filler(reading) })
+    });
+    procedure!(PutByTransaction { id: u64 }, tx, this => {
+        let stamp = tx.now().micros() as u64 ^ tx.random();
+        tx.insert(&Item { id: this.id, filler: filler(stamp) })
+    });
+    let catalog = || Catalog::new().table::<Item>();
+    for digests in [true, false] {
+        let open = |files: &MemoryFiles, catalog| {
+            let config = Config::default().with_partitions(2).with_log(LogKind::Commands).with_command_digests(digests);
+            let files: Arc<dyn Files> = Arc::new(files.clone());
+            Database::open_files(files, Box::new(ManualClock::default()), config.with_log_threads(false), catalog)
+        };
+        let refused = |error: Error| {
+            assert!(matches!(error, Error::NotDeterministic { name: "put" }), "{error}");
+            assert!(
+                error.to_string().starts_with("procedure \"put\" was refused: two runs of the same call"),
+                "{error}"
+            );
+        };
+        let files = MemoryFiles::default();
+        let db = open(&files, catalog().procedure::<PutByClock>()).unwrap();
+        refused(db.call(&PutByClock { id: 1 }).unwrap_err());
+        refused(db.submit(PutByClock { id: 2 }).and_then(|ticket| ticket.wait()).unwrap_err());
+        assert_eq!(db.stats().tables[0].rows, 0, "nothing was changed");
+        let db = open(&files.after_kill(), catalog().procedure::<PutInAnyOrder>()).unwrap();
+        refused(db.call(&PutInAnyOrder { id: 1 }).unwrap_err());
+        let files = MemoryFiles::default();
+        let db = open(&files, catalog().procedure::<PutByTransaction>()).unwrap();
+        (0..8).for_each(|id| db.call(&PutByTransaction { id }).unwrap());
+        assert_eq!(db.counts().committed, 8, "rehearsals are not counted");
+        let db = open(&files.after_kill(), catalog().procedure::<PutByTransaction>()).unwrap();
+        assert_eq!(db.stats().tables[0].rows, 8);
+    }
 }
 
 fn refusal(files: &MemoryFiles, catalog: Catalog) -> String {
@@ -172,7 +225,9 @@ fn refusal(files: &MemoryFiles, catalog: Catalog) -> String {
 
 const REMEDY: &str = "open the database with the program as it was and close it; \
      give changed code a new VERSION; and let a procedure depend on nothing but its arguments, rows, and its \
-     transaction's time and random numbers";
+     transaction's time and random numbers. If the program is as it was, the procedure is not deterministic, and the \
+     log cannot be replayed beyond this call: keep the directory, read the rows of the last checkpoint with `glassbox \
+     dump --as-of-checkpoint`, and go on with the newest copy of the directory that was made before the call";
 
 #[test]
 fn a_changed_procedure_is_named_with_the_remedy() {

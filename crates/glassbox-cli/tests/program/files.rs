@@ -218,6 +218,9 @@ fn calls_in_the_log_are_counted_and_not_replayed() {
     assert!(info.contains("1 calls of rename (version 1)") && info.contains("as of the checkpoint"), "{info}");
     let verify = run_well(&["verify", text(&path)]).out;
     assert!(verify.contains("1 calls of procedures are whole, but were not replayed"), "{verify}");
+    // Case 44: a replay that is refused was not mentioned.
+    assert!(verify.contains("An opening will replay the calls, and is refused if"), "{verify}");
+    assert!(!verify.contains("All is well"), "{verify}");
     let ran = run(&["dump", text(&path), "thing"]);
     assert_eq!(ran.status, Some(1));
     assert!(ran.err.contains("call of procedure `rename`") && ran.err.contains("make a checkpoint"), "{}", ran.err);

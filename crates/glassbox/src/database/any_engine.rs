@@ -1,5 +1,6 @@
 //! The engine of a database: partitioned or classic. The choice costs one branch for each transaction.
 
+use std::panic::resume_unwind;
 use std::sync::atomic::Ordering;
 
 use crate::answer::Answer;
@@ -11,8 +12,8 @@ use crate::error::Error;
 use crate::executed::{Counters, Executed, PartitionStats, StoredAnswer, TableUsage};
 use crate::health::{Health, Until};
 use crate::log::{Log, Lsn};
-use crate::partitioned::{self, Submission, Take};
-use crate::procedure::{PartitionSet, Procedure, ReadWriteSet, Stop};
+use crate::partitioned::{self, Discovered, Submission, Take};
+use crate::procedure::{MAX_ACCESSES, PartitionSet, Procedure, ReadWriteSet, Stop};
 use crate::record::Record;
 
 /// One of the two engines.
@@ -83,10 +84,11 @@ impl AnyEngine {
     pub(crate) fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
         self.health().refuse_nested()?;
         match self {
-            Self::Partitioned(engine) => {
-                let discovered = engine.discover(procedure, PartitionSet::EMPTY)?;
-                Ok(discovered.unwrap_or_else(|| ReadWriteSet::new(engine.cells.len())))
-            }
+            Self::Partitioned(engine) => match engine.discover(procedure, PartitionSet::EMPTY)? {
+                Discovered::All(set) => Ok(set),
+                Discovered::Exhausted(_) => Err(Error::DryRunTooLong { name: P::NAME, accesses: MAX_ACCESSES }),
+                Discovered::Panicked(panic) => resume_unwind(panic),
+            },
             Self::Classic(engine) => {
                 let _inside = engine.health().enter();
                 engine.dry_run(procedure)

@@ -203,11 +203,15 @@ impl Database {
         Ok(output.expect("a run that commits has an output"))
     }
 
-    /// Runs a procedure without changing anything, and returns the keys that it would read and write, as far as they
-    /// can be known.
+    /// Runs a procedure without changing anything, and returns the keys that it would read and write now. The run sees
+    /// its own writes, nothing else does; it is in no statistics and no log.
     ///
     /// # Errors
-    /// When the database has stopped.
+    /// [`Error::DryRunTooLong`] when the run has not ended after about a million accesses; when the database has
+    /// stopped.
+    ///
+    /// # Panics
+    /// When the procedure does.
     pub fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
         self.inner.engine.dry_run(procedure)
     }
@@ -313,9 +317,12 @@ impl Database {
     /// opening, which may be in the same process, finds every answered transaction. Tickets can still be waited for; a
     /// second close has no effect.
     ///
+    /// A log of values is kept: each opening after a close replays the records since the last checkpoint, the same ones
+    /// until there is a new checkpoint. [`Database::checkpoint`] before the close makes the next opening fast.
+    ///
     /// # Errors
-    /// [`Error::Busy`] when a transaction runs for more than ten seconds: the database refuses calls nevertheless, and
-    /// can be closed again when the transaction has ended. [`Error::Loading`] during a bulk load, [`Error::Nested`]
+    /// [`Error::Busy`], with the name of the procedure, when a transaction runs for more than ten seconds: the database
+    /// refuses calls nevertheless, and can be closed again when the transaction has ended. [`Error::Loading`] during a bulk load, [`Error::Nested`]
     /// inside a transaction. Others when the log cannot be forced (transactions answered as durable stay durable), a
     /// checkpoint cannot be written, or the database has stopped: without a log the next opening finds the last
     /// checkpoint.

@@ -103,7 +103,9 @@ fn engine(
     catalog: &Catalog,
     procedures: &[u16],
 ) -> Result<AnyEngine, Error> {
-    let engine = Engine::new(cells, log, config, clock, &catalog.numbers(procedures))?;
+    let mut engine = Engine::new(cells, log, config, clock, &catalog.numbers(procedures))?;
+    let names = catalog.procedures.iter().map(|procedure| procedure.name);
+    engine.procedure_names = procedures.iter().copied().zip(names).collect();
     // Statistics show these numbers of a partition that is never free.
     engine.usage(&catalog.tables);
     Ok(AnyEngine::Partitioned(engine))

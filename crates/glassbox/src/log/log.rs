@@ -124,6 +124,12 @@ impl Log {
         self.shared.nudge();
     }
 
+    /// Maximum bytes of a record.
+    #[inline]
+    pub(crate) fn max_record_bytes(&self) -> usize {
+        self.shared.max_record_bytes
+    }
+
     /// Whether the disk is nearly full, so that an append may be refused and its transaction must be able to roll back.
     #[inline]
     pub(crate) fn is_room_scarce(&self) -> bool {

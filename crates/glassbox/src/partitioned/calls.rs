@@ -1,6 +1,6 @@
 //! Running calls whose types are not known here: what [inboxes](super::inbox) are full of.
 
-use super::held::{self, Hold, hold_if_free, hold_or_delegate, holding};
+use super::held::{self, Hold, await_long_runs, hold_if_free, hold_or_delegate, holding};
 use super::inbox::{InboxEntry, finish};
 use crate::prefetch::prefetch_span;
 use crate::procedure::PartitionSet;
@@ -101,6 +101,7 @@ fn run_multi_inbox(hold: &mut Hold<'_>, partition: usize, mut left: u32) {
 
 /// Runs the calls in the inbox for calls that need several partitions, under the tokens of all.
 pub(super) fn empty_multi_inbox(cells: &[held::Cell], partition: usize) {
+    await_long_runs(cells, PartitionSet::all(cells.len()));
     holding(cells, PartitionSet::all(cells.len()), |mut hold| {
         run_multi_inbox(&mut hold, partition, u32::MAX);
     });

@@ -1,12 +1,14 @@
-//! Procedures that do not say what they touch: what a dry run finds out.
+//! Procedures that do not declare their keys: a dry run finds their partitions.
 
+use std::any::Any;
 use std::sync::atomic::Ordering;
 
 use super::engine::{CallOutcome, Ending, Engine};
-use super::origin::{AdHoc, ProcedureCall};
+use super::origin::{Origin, ProcedureCall};
 use super::transaction::{Keep, PartitionedTransaction};
+use crate::config::LogKind;
 use crate::error::Error;
-use crate::procedure::{DryRun, PartitionSet, Procedure, ReadWriteSet, Stop};
+use crate::procedure::{DryRun, KeySet, MAKES_TRIAL_RUNS, PartitionSet, PrivateWrites, Procedure, ReadWriteSet, Stop};
 
 impl Engine {
     /// Runs a procedure that may have to be undone whatever it promises. If it is `unknown` what it touches, a dry run
@@ -20,8 +22,14 @@ impl Engine {
         mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
         call: &ProcedureCall<'_, P>,
     ) -> Result<CallOutcome, Error> {
-        let discovered = if unknown { self.discover(procedure, declared)? } else { None };
-        let needed = discovered.map_or(declared, |set| set.partitions());
+        let mut needed = declared;
+        if unknown
+            && MAKES_TRIAL_RUNS
+            && let Discovered::All(set) | Discovered::Exhausted(set) = self.discover(procedure, declared)?
+        {
+            // Without them, the real run finds its partitions one after the other.
+            needed = set.partitions();
+        }
         let run = |transaction: &mut PartitionedTransaction<'_>| {
             let _inside = self.health().enter();
             run(transaction)
@@ -35,34 +43,65 @@ impl Engine {
         })
     }
 
-    /// Dry-runs a procedure until every partition it reads is held: its read and write set; `None` when it panicked.
-    pub(crate) fn discover<P: Procedure>(
-        &self,
-        procedure: &P,
-        declared: PartitionSet,
-    ) -> Result<Option<ReadWriteSet>, Error> {
+    /// Dry-runs a procedure until every partition that it reads is held.
+    pub(crate) fn discover<P: Procedure>(&self, procedure: &P, declared: PartitionSet) -> Result<Discovered, Error> {
         let mut held = declared;
         loop {
             let mut discovered = None;
             let mut dry = |transaction: &mut PartitionedTransaction<'_>| {
                 let _inside = self.health().enter();
                 let mut set = ReadWriteSet::new(self.cells.len());
-                let mut dry_run = DryRun::new(transaction, &mut set);
-                // A dry run does not see its own writes, so what it answers, abort included, means nothing.
-                match procedure.run(&mut dry_run) {
-                    Err(Stop::Retry(retry)) => return Err(Stop::Retry(retry)),
-                    _ => discovered = Some(set),
+                let mut overlay = PrivateWrites::default();
+                let mut dry_run = DryRun::new(transaction, &mut overlay, &mut set);
+                let ended = procedure.run(&mut dry_run);
+                let is_exhausted = dry_run.is_exhausted();
+                match ended {
+                    Err(Stop::Retry(retry)) if !is_exhausted => return Err(Stop::Retry(retry)),
+                    _ if is_exhausted => discovered = Some(Discovered::Exhausted(set)),
+                    _ => discovered = Some(Discovered::All(set)),
                 }
                 Ok(())
             };
             let mut ending = None;
-            self.run_holding(held, Keep::default(), true, &mut dry, &AdHoc, &mut ending);
+            self.run_holding(held, Keep::default(), true, &mut dry, &Trial(P::NAME), &mut ending);
             match ending {
                 Some(Ending::Widen(more)) => held.extend(more),
-                // It may panic on not finding what it would have written; what is known so far will do.
-                None | Some(Ending::Panicked(_) | Ending::Aborted(..)) => return Ok(discovered),
+                None => return Ok(discovered.expect("a dry run that ended has found its keys")),
+                Some(Ending::Panicked(panic)) => return Ok(Discovered::Panicked(panic)),
                 Some(Ending::Failed(error)) => return Err(error),
+                Some(Ending::Aborted(..)) => unreachable!("the aborts of a dry run are its end"),
             }
         }
+    }
+}
+
+/// The keys that a dry run found.
+pub(crate) enum Discovered {
+    /// Those of a run up to its end.
+    All(ReadWriteSet),
+    /// Those of a run up to its last access.
+    Exhausted(ReadWriteSet),
+    /// The procedure panicked, as its real run will.
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// A dry run of the procedure of this name: nothing to declare, to log, or to count.
+struct Trial(&'static str);
+
+impl Origin for Trial {
+    const IS_COUNTED: bool = false;
+
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn declare(&self, _set: &mut impl KeySet) {}
+
+    fn values(&self, _log: Option<LogKind>) -> bool {
+        false
+    }
+
+    fn write_command(&self, _transaction: &mut PartitionedTransaction<'_>, _max_bytes: usize) {
+        unreachable!("a dry run changes nothing");
     }
 }

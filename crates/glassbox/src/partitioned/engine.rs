@@ -15,17 +15,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::calls::{run_inbox, run_inbox_if_free, run_multi_inbox_if_free};
 use super::cores::{Cores, serve};
-use super::held::{Cell, Held, Hold, hold_if_free, hold_or_delegate, holding};
+use super::held::{Cell, Held, Hold, await_long_runs, hold_if_free, hold_or_delegate, holding};
 use super::numbers::ProcedureNumbers;
 use super::origin::{AdHoc, Origin, ProcedureCall};
 use super::partition::Scratch;
+use super::rehearsal::Rehearsals;
 use super::run::{Cause, Failed, run_once};
 use super::run_place::NOWHERE;
 use super::transaction::{Changes, Keep, PartitionedTransaction};
 use crate::answer::{Answer, run_in};
 use crate::config::{Config, Execution, LogKind};
 use crate::error::Error;
-use crate::executed::{Counters, Executed, PartitionStats, TableUsage};
+use crate::executed::{Counters, Executed, PartitionStats, Running, TableUsage};
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Log, LogError, Lsn};
@@ -44,6 +45,8 @@ pub(crate) struct Engine {
     pub(crate) log_kind: LogKind,
     /// Whether the record of a call has a digest of its changes.
     digests: bool,
+    max_record_bytes: usize,
+    pub(super) rehearsals: Rehearsals,
     pub(crate) clock: Box<dyn Clock>,
     procedures: ProcedureNumbers,
     health: Health,
@@ -52,6 +55,8 @@ pub(crate) struct Engine {
     pub(crate) misdeclared: AtomicU64,
     /// Of each partition, the space of its tables when its token was last free for statistics.
     pub(super) known_usage: Mutex<Vec<Vec<TableUsage>>>,
+    /// Names of procedures by their numbers, for messages.
+    pub(crate) procedure_names: Vec<(u16, &'static str)>,
 }
 
 /// The end of a run that did not commit. It is large and rare, so the caller has a place for it.
@@ -81,10 +86,24 @@ impl Engine {
                 cell.scratch_mut().appender = Some(log.appender()?);
             }
         }
+        let max_code = procedures.iter().map(|&(_, number)| Running::procedure(number)).max().unwrap_or(0);
         let (procedures, health, misdeclared) =
             (ProcedureNumbers::new(procedures), Health::default(), AtomicU64::new(0));
-        let known_usage = Mutex::default();
-        Ok(Self { cells, log, log_kind, digests, clock, procedures, health, cores, misdeclared, known_usage })
+        Ok(Self {
+            rehearsals: Rehearsals::new(max_code as usize, config.rehearsals),
+            max_record_bytes: log.as_ref().map_or(usize::MAX, Log::max_record_bytes),
+            cells,
+            log,
+            log_kind,
+            digests,
+            clock,
+            procedures,
+            health,
+            cores,
+            misdeclared,
+            known_usage: Mutex::default(),
+            procedure_names: Vec::new(),
+        })
     }
 
     /// All partitions.
@@ -317,6 +336,7 @@ impl Engine {
         }
         if !needed.is_single() {
             self.cores.await_left(&self.cells, needed);
+            await_long_runs(&self.cells, needed);
             return self.holding(needed, |hold| self.attempt(hold, keep, run, origin, ending));
         }
         let mut committed = None;
@@ -342,6 +362,22 @@ impl Engine {
         origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
+        let running = &hold.cell(hold.held.set().lowest()).counters.running;
+        running.set(origin.code());
+        let committed = self.run_and_commit(hold, keep, run, origin, ending);
+        running.set(Running::NOTHING);
+        committed
+    }
+
+    #[inline(always)]
+    fn run_and_commit(
+        &self,
+        mut hold: Hold<'_>,
+        keep: Keep,
+        run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
+        origin: &impl Origin,
+        ending: &mut Option<Ending>,
+    ) -> Option<Lsn> {
         let mut end = |how: Ending| {
             *ending = Some(how);
             None
@@ -351,7 +387,15 @@ impl Engine {
             return end(Ending::Failed(closed));
         }
         let log_command = self.log.is_some() && !keep.values;
+        if log_command
+            && self.rehearsals.is_due(origin.code())
+            && let Err(refused) = self.rehearse(&mut hold, run, origin)
+        {
+            return end(Ending::Failed(refused));
+        }
         let collected = Keep { values: keep.values || log_command && self.digests, ..keep };
+        // Changes that are collected for a digest are no record.
+        hold.scratch.record.set_max(if keep.values { self.max_record_bytes } else { usize::MAX });
         if collected.values {
             hold.scratch.record.push(&[VALUES]);
         }
@@ -360,17 +404,23 @@ impl Engine {
             let returned = run(running);
             running.outcome(returned)?;
             if running.changes.wrote && log_command {
-                origin.write_command(running);
+                origin.write_command(running, self.max_record_bytes);
+                running.changes.check_record()?;
             }
             Ok(())
         });
         let PartitionedTransaction { held, changes: Changes { scratch, wrote, .. }, .. } = &mut transaction;
         let committed = match ended {
-            Ok(()) => match Self::commit(held, *wrote, scratch) {
+            Ok(()) => match Self::commit(held, *wrote, scratch, origin) {
                 Ok(lsn) => Some(lsn),
-                Err(error) => end(Ending::Failed(self.not_logged(error, keep, scratch))),
+                Err(error) => end(Ending::Failed(self.not_logged(error, keep, scratch, origin.name()))),
             },
-            Err(failed) => end(self.failed(failed, held, origin.name())),
+            Err(Failed { cause: Cause::Stopped(_), .. }) if scratch.record.is_too_large() => {
+                let most = self.max_record_bytes;
+                let too_large = LogError::TooLarge { bytes: most + 1, most };
+                end(Ending::Failed(self.not_logged(too_large, keep, scratch, origin.name())))
+            }
+            Err(failed) => end(self.failed(failed, held, origin)),
         };
         scratch.undo.clear();
         scratch.record.clear();
@@ -380,14 +430,21 @@ impl Engine {
     /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome
     /// is answered.
     #[inline(always)]
-    fn commit(held: &mut Held<'_>, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
+    fn commit<O: Origin>(
+        held: &mut Held<'_>,
+        wrote: bool,
+        scratch: &mut Scratch,
+        _origin: &O,
+    ) -> Result<Lsn, LogError> {
         let mut last = Lsn::NONE;
         if wrote && let Some(appender) = &mut scratch.appender {
             last = appender.append(scratch.record.as_slice())?;
         }
-        held.counters().committed.add_one();
+        if O::IS_COUNTED {
+            held.counters().committed.add_one();
+        }
         if !held.set().is_single() {
-            return Ok(Self::note_last(held, wrote, last));
+            return Ok(Self::note_last::<O>(held, wrote, last));
         }
         let home = held.home();
         if wrote {
@@ -399,8 +456,10 @@ impl Engine {
     /// Counts a transaction on several partitions, and notes the position of what they changed; the one to be waited
     /// for.
     #[cold]
-    fn note_last(held: &mut Held<'_>, wrote: bool, mut last: Lsn) -> Lsn {
-        held.counters().multi.add_one();
+    fn note_last<O: Origin>(held: &mut Held<'_>, wrote: bool, mut last: Lsn) -> Lsn {
+        if O::IS_COUNTED {
+            held.counters().multi.add_one();
+        }
         for (_, partition) in held.partitions() {
             if wrote {
                 partition.last = last;
@@ -413,7 +472,7 @@ impl Engine {
 
     /// A change in memory that the log did not take: undone if it can be, else the database stops.
     #[cold]
-    fn not_logged(&self, error: LogError, keep: Keep, scratch: &mut Scratch) -> Error {
+    fn not_logged(&self, error: LogError, keep: Keep, scratch: &mut Scratch, name: &'static str) -> Error {
         scratch.undo.undo();
         if !matches!(error, LogError::TooLarge { .. } | LogError::NoRoom { .. }) {
             self.stop(error.to_string());
@@ -422,13 +481,16 @@ impl Engine {
             self.stop(reason.clone());
             return Error::Stopped { reason };
         }
-        error.into()
+        match error {
+            LogError::TooLarge { most, .. } => Error::TooLarge { name, max_bytes: most },
+            error => error.into(),
+        }
     }
 
     /// The ending of a run that was undone, or, if a promise of its procedure is broken, should have been.
     #[cold]
-    fn failed(&self, failed: Failed, held: &mut Held<'_>, procedure: &'static str) -> Ending {
-        let broken = failed.broken_promise(procedure);
+    fn failed<O: Origin>(&self, failed: Failed, held: &mut Held<'_>, origin: &O) -> Ending {
+        let broken = failed.broken_promise(origin.name());
         if let Some(broken) = &broken {
             self.stop(broken.to_string());
         }
@@ -439,7 +501,9 @@ impl Engine {
         };
         match AbortReason::of(stop) {
             Err(Retry { partitions }) => {
-                held.counters().rerun.add_one();
+                if O::IS_COUNTED {
+                    held.counters().rerun.add_one();
+                }
                 Ending::Widen(partitions)
             }
             Ok(reason) => {

@@ -21,7 +21,7 @@ use super::cores::CallTurn;
 use super::engine::{Ending, Engine};
 use super::held::Hold;
 use super::inbox::InboxEntry;
-use crate::answer::Answer;
+use crate::answer::{Answer, discard};
 use crate::error::Error;
 use crate::executed::StoredAnswer;
 use crate::log::Lsn;
@@ -59,6 +59,17 @@ impl<N> HandedOutcome<N> {
     fn ran(answer: Result<N, Error>, lsn: Lsn) -> Self {
         Self::Ran { answer: StoredAnswer::new(answer), lsn }
     }
+
+    /// The outcome of a call whose output panicked when it was dropped: the first panic is the one to report.
+    #[cold]
+    fn with_panic(self, panic: Box<dyn Any + Send>) -> Self {
+        if let Self::Panicked(_) = self {
+            std::mem::forget(panic);
+            return self;
+        }
+        discard(|| drop(self));
+        Self::Panicked(Box::new(panic))
+    }
 }
 
 /// What a ticket knows of a call: the part that does not depend on the procedure.
@@ -91,13 +102,17 @@ impl<P: Procedure, N: Send + 'static, T: Take<P::Output, N>> OwnedCall<P, N, T> 
         // in place.
         let (engine, call) = unsafe { (&*(*entry.cast::<Self>()).engine, &mut *entry.cast::<Self>()) };
         let mut answer = Answer::Empty;
-        let outcome = match engine.run_held(hold, &call.procedure, &mut answer) {
+        let mut outcome = match engine.run_held(hold, &call.procedure, &mut answer) {
             Ok(lsn) => Self::taken(engine, &mut call.take, &mut answer, lsn),
             Err(Ending::Aborted(reason, lsn)) => HandedOutcome::ran(Err(reason.into()), lsn),
             Err(Ending::Failed(error)) => HandedOutcome::ran(Err(error), Lsn::NONE),
             Err(Ending::Panicked(panic)) => HandedOutcome::Panicked(Box::new(panic)),
             Err(Ending::Widen(_)) => HandedOutcome::NeedsMore,
         };
+        // The output is the submitter's, and so is the panic of its drop: the thread of the partition outlives it.
+        if let Err(panic) = answer.end() {
+            outcome = outcome.with_panic(panic);
+        }
         *call.front.outcome.get_mut() = Some(outcome);
     }
 

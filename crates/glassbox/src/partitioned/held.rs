@@ -12,6 +12,7 @@
 //! the key, so it would look its witness up in a list at every access; one witness for a set is a word and a bit test.
 
 use std::cell::UnsafeCell;
+use std::thread;
 
 use smallvec::SmallVec;
 
@@ -327,6 +328,35 @@ pub(super) fn holding<O>(cells: &[Cell], set: PartitionSet, work: impl FnOnce(Ho
         cells[set.lowest()].counters.multi_ns.add(clock.monotonic_ns());
     }
     output
+}
+
+/// How long a partition runs one transaction until a thread that waits for it holds no other partition meanwhile.
+const LONG_RUN_NS: u64 = 1_000_000;
+/// How often such a thread looks again whether one of its partitions has begun a long run; then it takes them in order.
+const MAX_LONG_RUNS: u32 = 8;
+
+/// Waits for the partitions of `set` that run one transaction for long, while this thread holds none: calls on the
+/// others go on. Shorter transactions are waited for with tokens held, in order.
+#[cold]
+pub(super) fn await_long_runs(cells: &[Cell], set: PartitionSet) {
+    for _ in 0..MAX_LONG_RUNS {
+        let Some(busy) = set.iter().find(|&partition| runs_long(&cells[partition])) else { return };
+        // Queues up without work.
+        hold_or_delegate(cells, busy, |_| ());
+    }
+}
+
+/// Whether a partition is held for long without the end of a run.
+fn runs_long(cell: &Cell) -> bool {
+    let (ended, clock) = (cell.counters.ended(), RealClock::new());
+    let began_ns = clock.monotonic_ns();
+    while !cell.is_free() && cell.counters.ended() == ended {
+        if clock.monotonic_ns() - began_ns >= LONG_RUN_NS {
+            return true;
+        }
+        thread::yield_now();
+    }
+    false
 }
 
 /// A token that this thread holds. A witness whose address is taken stays in memory; so each user gets a fresh one.

@@ -21,6 +21,7 @@ mod partition;
 mod prefetch;
 mod procedure_kind;
 mod recovery;
+mod rehearsal;
 mod run;
 mod run_place;
 pub(crate) mod shard;
@@ -31,6 +32,7 @@ mod token;
 mod transaction;
 
 pub(crate) use alone::Alone;
+pub(crate) use discover::Discovered;
 pub(crate) use engine::Engine;
 pub(crate) use handed::{HandedCall, Submission, Take, submit};
 pub(crate) use held::Cell;

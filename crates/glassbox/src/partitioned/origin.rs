@@ -3,20 +3,28 @@
 
 use super::transaction::PartitionedTransaction;
 use crate::config::LogKind;
+use crate::executed::Running;
 use crate::partitioned::log_records::command::{CommandHead, digest_of_changes, write_command};
 use crate::procedure::{KeySet, Procedure};
 use crate::record::Timestamp;
 
 /// What the engine has to know of a transaction besides its body.
 pub(super) trait Origin {
+    /// Whether the counters know of its runs.
+    const IS_COUNTED: bool = true;
+
     /// The procedure's name, for messages.
     fn name(&self) -> &'static str;
+    /// The code of its run in [`Running`].
+    fn code(&self) -> u32 {
+        Running::UNNAMED
+    }
     /// Names the keys that are known beforehand.
     fn declare(&self, set: &mut impl KeySet);
     /// Whether the changes that are collected while it runs are its record, for this kind of log.
     fn values(&self, log: Option<LogKind>) -> bool;
     /// Writes the record of the call, in place of the changes, if they were collected while it ran; with their digest.
-    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>);
+    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>, max_bytes: usize);
 }
 
 /// A stored procedure's call: logged by value or by command, as the log is.
@@ -31,6 +39,11 @@ impl<P: Procedure> Origin for ProcedureCall<'_, P> {
     }
 
     #[inline(always)]
+    fn code(&self) -> u32 {
+        Running::procedure(self.number)
+    }
+
+    #[inline(always)]
     fn declare(&self, set: &mut impl KeySet) {
         self.procedure.declare(set);
     }
@@ -41,13 +54,13 @@ impl<P: Procedure> Origin for ProcedureCall<'_, P> {
     }
 
     #[inline(always)]
-    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>) {
+    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>, max_bytes: usize) {
         let now = transaction.now.unwrap_or(Timestamp::from_micros(0));
         let collected = transaction.changes.values;
         let record = &mut transaction.changes.scratch.record;
         let digest = collected.then(|| digest_of_changes(record.as_slice()));
         let head = CommandHead { procedure: self.number, now, seed: transaction.seed, digest };
-        write_command(head, self.procedure, record);
+        write_command(head, self.procedure, record, max_bytes);
     }
 }
 
@@ -65,7 +78,7 @@ impl Origin for AdHoc {
         log.is_some()
     }
 
-    fn write_command(&self, _transaction: &mut PartitionedTransaction<'_>) {
+    fn write_command(&self, _transaction: &mut PartitionedTransaction<'_>, _max_bytes: usize) {
         unreachable!("its changes are its record");
     }
 }

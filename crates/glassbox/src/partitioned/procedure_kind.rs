@@ -7,6 +7,7 @@ use super::origin::ProcedureCall;
 use super::run::{Cause, run_once};
 use super::shard::ShardProcedure;
 use super::transaction::{Keep, PartitionedTransaction};
+use crate::answer::{OutputSlot, discard, run_in};
 use crate::io::Clock;
 use crate::partitioned::log_records::command::{CommandHead, digest_of_changes};
 use crate::partitioned::log_records::values::VALUES;
@@ -84,13 +85,16 @@ fn run<P: Procedure>(
     }
     let mut transaction = PartitionedTransaction::new(hold, clock, keep);
     transaction.assign(head.now, head.seed);
+    let mut output = None;
     let ended = run_once(&mut transaction, &call, |running| {
-        let returned = procedure.run(running).map(drop);
+        let returned = run_in(&mut output, &procedure, running);
         running.outcome(returned)
     });
+    output.clear();
     let record = &mut transaction.changes.scratch.record;
     let is_same = head.digest.is_none_or(|logged| logged == digest_of_changes(record.as_slice()));
     record.clear();
+    discard(|| drop(procedure));
     let differs = |what: String| ReplayError::ProcedureDiffers { procedure: P::NAME, version: P::VERSION, what };
     match ended.map_err(|failed| failed.cause) {
         Ok(()) if is_same => Ok(()),

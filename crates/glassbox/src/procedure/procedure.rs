@@ -31,7 +31,8 @@ pub enum Aborts {
 /// A stored procedure: its arguments are the fields, its body is [`Procedure::run`].
 ///
 /// The body must be deterministic: the same arguments on the same data give the same writes, with time and random
-/// numbers taken from the transaction alone. A command log replays it.
+/// numbers taken from the transaction alone. A command log replays it: a procedure that reads a clock, or iterates over
+/// a `HashMap`, would make its database unopenable, and is refused where the [log](crate::LogKind::Commands) notices.
 ///
 /// Arguments and output are encoded with [postcard](https://docs.rs/postcard), whose format is stable; adding, removing
 /// or reordering fields changes the encoding, so raise [`Procedure::VERSION`] with it.
@@ -59,6 +60,10 @@ pub trait Procedure: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// than one partition: dry runs, which change nothing, find the partitions that it reads and writes; then it runs
     /// under their tokens. So each call takes at least twice the time of the body, and more if the dry runs find the
     /// partitions one after the other. With one partition, and on the classic engine, it runs once.
+    ///
+    /// A dry run sees its own writes, so a procedure cannot tell it from the real run. It ends after about a million
+    /// accesses at the latest; the real run then finds the remaining partitions, one after the other. A program whose
+    /// profile has `panic = "abort"` makes no dry runs: each real run finds its partitions one after the other.
     fn declare(&self, set: &mut impl KeySet) -> Declared {
         let _ = set;
         Declared::Unknown

@@ -23,6 +23,11 @@ pub trait ConfigHooks {
     #[must_use]
     fn with_log_threads(self, log_threads: bool) -> Self;
 
+    /// Whether calls in a log of commands are rehearsed, as they are by default: each in a debug build, the first three
+    /// of each procedure in any other. Without, a procedure that is not deterministic is found by its replay.
+    #[must_use]
+    fn with_rehearsals(self, rehearsals: bool) -> Self;
+
     /// A bug of the classic engine, for tests of the checkers: reads ignore the locks of writers, so histories are not
     /// serializable.
     #[must_use]
@@ -42,6 +47,11 @@ pub trait ConfigHooks {
 impl ConfigHooks for Config {
     fn with_log_threads(mut self, log_threads: bool) -> Self {
         self.log_threads = log_threads;
+        self
+    }
+
+    fn with_rehearsals(mut self, rehearsals: bool) -> Self {
+        self.rehearsals = rehearsals;
         self
     }
 

@@ -5,4 +5,5 @@ mod each;
 mod handed_over;
 mod inspect_pages;
 mod prepared;
+mod user_code;
 mod waits;

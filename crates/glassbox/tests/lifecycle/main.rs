@@ -5,6 +5,8 @@ mod closing;
 mod durability;
 mod promises;
 mod settings;
+mod too_large;
+mod trial_runs;
 mod waiting;
 
 use std::sync::Arc;

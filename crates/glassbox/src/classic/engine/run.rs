@@ -29,10 +29,12 @@ use crate::classic::wal::forms::{Device, Logs, WalDevice};
 use crate::classic::wal::transaction::{Savepoint, Undoable};
 use crate::config::FetchMethod;
 use crate::error::Error;
-use crate::executed::{Executed, PreparedTransaction};
+use crate::executed::{Executed, PreparedTransaction, Running};
 use crate::failure::{BrokenPromise, FOREIGN_RETRY};
 use crate::log::Lsn;
-use crate::procedure::{AbortReason, Aborts, Declared, DryRun, Procedure, ReadWriteSet, Stop};
+use crate::procedure::{
+    AbortReason, Aborts, Declared, DryRun, MAX_ACCESSES, PrivateWrites, Procedure, ReadWriteSet, Stop,
+};
 use crate::record::{Timestamp, mix};
 
 /// The pause before a run is repeated for the first time; each further one may be twice as long.
@@ -70,6 +72,8 @@ struct ExecutionState {
     is_declared: bool,
     /// Of the last run: when it became a fetch stage, if it did.
     converted: Option<ThreadWaits>,
+    /// Of the last run: whether it had changed rows by then.
+    has_lost_changes: bool,
 }
 
 /// What a transaction runs, what it declares, and how it ends when it has run.
@@ -150,6 +154,7 @@ impl<S: Stack> Engine<S> {
         loop {
             let mut session = self.sessions.take()?;
             self.check()?;
+            session.counters.running.set(at.map_or(Running::UNNAMED, |at| Running::procedure(at as u16)));
             session.seed = session.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mut execution = ExecutionState {
                 now: None,
@@ -162,6 +167,7 @@ impl<S: Stack> Engine<S> {
                 trusts_declaration: false,
                 is_declared: false,
                 converted: None,
+                has_lost_changes: false,
             };
             if let Some(at) = staged {
                 let stages = stages.get_or_insert_with(|| Stages::new(self, &session, at));
@@ -210,6 +216,7 @@ impl<S: Stack> Engine<S> {
             ended: execution.stage,
             accesses: execution.accesses,
             converted: execution.converted,
+            has_lost_changes: execution.has_lost_changes,
             is_declared: execution.is_declared,
             is_last: !matches!(attempt, Attempt::Again),
             has_failed: matches!(attempt, Attempt::Failed(_)),
@@ -220,6 +227,25 @@ impl<S: Stack> Engine<S> {
                 true
             }
             None => false,
+        }
+    }
+
+    #[inline(always)]
+    fn transaction<'e>(&'e self, session: &'e mut Session<S>, execution: &ExecutionState) -> StackTransaction<'e, S> {
+        let ExecutionState { now, random, repeated, stage, fetches: fetches_left, .. } = *execution;
+        StackTransaction {
+            engine: self,
+            session,
+            now,
+            random,
+            repeated,
+            ended: None,
+            stage,
+            accesses: 0,
+            fetches_left,
+            converted: None,
+            overlay: None,
+            has_lost_changes: false,
         }
     }
 
@@ -236,19 +262,8 @@ impl<S: Stack> Engine<S> {
             impl Fn(&mut Session<S>) -> Attempt,
         >,
     ) -> Attempt {
-        let ExecutionState { now, random, repeated, stage, trusts_declaration, fetches: fetches_left, .. } = *execution;
-        let mut transaction = StackTransaction {
-            engine: self,
-            session,
-            now,
-            random,
-            repeated,
-            ended: None,
-            stage,
-            accesses: 0,
-            fetches_left,
-            converted: None,
-        };
+        let ExecutionState { stage, trusts_declaration, .. } = *execution;
+        let mut transaction = self.transaction(session, execution);
         let mut fetched = DeclaredPart::Some;
         if S::TWO_STAGE {
             miss::begin_run(self.locks.number(&transaction.session.owner));
@@ -264,6 +279,7 @@ impl<S: Stack> Engine<S> {
             (execution.now, execution.stage, execution.accesses) =
                 (transaction.now, transaction.stage, transaction.accesses);
             (execution.is_declared, execution.converted) = (fetched == DeclaredPart::All, transaction.converted);
+            execution.has_lost_changes = transaction.has_lost_changes;
             if execution.stage == Stage::Fetch {
                 return self.end_of_fetch(session, name, ended);
             }
@@ -397,20 +413,33 @@ impl<S: Stack> Engine<S> {
         rolled_back.inspect_err(|error| self.health.stop(error.to_string()))
     }
 
-    /// Runs a procedure without changing anything: what it would read and write.
+    /// Runs a procedure without changing anything: the keys that it would read and write. It reads under locks, so
+    /// that its rows are of one moment.
     pub(crate) fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
         let mut set = ReadWriteSet::new(1);
+        let mut is_exhausted = false;
         let run = |transaction: &mut StackTransaction<'_, S>| {
             set = ReadWriteSet::new(1);
-            match procedure.run(&mut DryRun::new(transaction, &mut set)) {
-                // What it answers, abort included, means nothing: it does not see its own writes.
-                Err(Stop::Retry(retry)) => Err(Stop::Retry(retry)),
+            let mut overlay = PrivateWrites::default();
+            let mut dry_run = DryRun::new(transaction, &mut overlay, &mut set);
+            let ended = procedure.run(&mut dry_run);
+            is_exhausted = dry_run.is_exhausted();
+            match ended {
+                Err(Stop::Retry(retry)) if !is_exhausted => Err(Stop::Retry(retry)),
                 _ => Ok(()),
             }
         };
-        let body = ProcedureBody { run, declare: nothing, end: |session: &mut Session<S>| self.commit(session) };
+        let body = ProcedureBody { run, declare: nothing, end: |session: &mut Session<S>| self.end_uncounted(session) };
         self.execute_promising(None, P::NAME, Aborts::Anytime, body)?;
-        Ok(set)
+        if is_exhausted { Err(Error::DryRunTooLong { name: P::NAME, accesses: MAX_ACCESSES }) } else { Ok(set) }
+    }
+
+    /// Ends a run that has changed nothing and is not counted.
+    fn end_uncounted(&self, session: &mut Session<S>) -> Attempt {
+        match self.abort(session) {
+            Ok(()) => Attempt::Done(self.told(Ok(()))),
+            Err(error) => Attempt::Failed(error),
+        }
     }
 }
 

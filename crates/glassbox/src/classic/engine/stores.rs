@@ -12,6 +12,8 @@
 //!
 //! Here are the operations on all tables at once, too: their space, checks, checkpoints, the end.
 
+use std::any::TypeId;
+
 use crate::classic::buffer::{PoolStats, Simulated};
 use crate::classic::change::Undo;
 use crate::classic::directory::{self, StoreEntry, StoreKind, VOLUME_PAGE};
@@ -24,6 +26,7 @@ use crate::classic::page::pages::{ExclusivePage, Pages};
 use crate::classic::recovery::{self, CheckpointLsns};
 use crate::classic::stack::{Session, Stack, StackLocks, Standard, TableKeys};
 use crate::classic::tree::{Definition, Find, Inserted, MAX_KEY_BYTES, Neighbour, anywhere};
+use crate::classic::two_stage::Closures;
 use crate::classic::wal::forms::{Logs, Unlogged};
 use crate::classic::wal::transaction::TransactionLog;
 use crate::error::Error;
@@ -544,7 +547,20 @@ impl Engine<Standard> {
         }
         drop(self.prepared.hold_decisions());
         let place = |(at, counters)| (counters, move || self.sessions.is_free(at));
-        await_transactions("session", self.counters.iter().map(|counters| &**counters).enumerate().map(place), until)
+        let places = self.counters.iter().map(|counters| &**counters).enumerate().map(place);
+        await_transactions("session", places, until).map_err(|error| self.name_running(error))
+    }
+
+    /// The same error with the procedure that runs in the session.
+    #[cold]
+    fn name_running(&self, error: Error) -> Error {
+        let Error::Busy { place, seconds, .. } = error else { return error };
+        let session = self.counters.iter().enumerate().find(|(at, _)| place == format!("session {at}"));
+        let number = session.and_then(|(_, counters)| counters.running.number());
+        let procedure = number.and_then(|number| self.procedures.get(usize::from(number)));
+        let procedure = procedure.filter(|known| known.id != TypeId::of::<Closures>());
+        let running = procedure.map_or("a closure".to_owned(), |known| format!("procedure \"{}\"", known.name));
+        Error::Busy { place, running, seconds }
     }
 
     /// Refuses further decisions about prepared transactions.

@@ -112,10 +112,7 @@ impl<S: Stack> StackTransaction<'_, S> {
     #[inline(always)]
     pub(super) fn insert_rows<R: Record>(&mut self, rows: impl IntoIterator<Item = R>) -> Result<(), Stop> {
         let mut rows = rows.into_iter();
-        if S::TWO_STAGE && self.is_fetching() {
-            return rows.try_for_each(|row| FetchStage(self).insert(&row));
-        }
-        if R::INDEXES > 0 || R::Encoded::ZERO.as_u64().is_none() {
+        if S::TWO_STAGE && self.is_fetching() || R::INDEXES > 0 || R::Encoded::ZERO.as_u64().is_none() {
             return rows.try_for_each(|row| self.insert(&row));
         }
         let table = self.table::<R>()?;
@@ -138,8 +135,8 @@ impl<S: Stack> StackTransaction<'_, S> {
             let put = self.put_all_stored(table, |rid| batch.extend(keys.next().zip(Some(rid))));
             let entered = match put.and_then(|()| self.enter_each(table, &batch)) {
                 Err(_) if S::TWO_STAGE && self.is_fetching() => {
-                    drawn.iter().try_for_each(|row| FetchStage(self).insert(row))?;
-                    return rows.try_for_each(|row| FetchStage(self).insert(&row));
+                    drawn.iter().try_for_each(|row| self.insert(row))?;
+                    return rows.try_for_each(|row| self.insert(&row));
                 }
                 entered => entered?,
             };

@@ -14,7 +14,7 @@ use super::super::stack::{Session, Stack};
 use super::super::tree::{Cursor, Inserted, Near, Neighbour, Removed, Step};
 use super::super::wal::transaction::AccessSavepoint;
 use super::{AGAIN, DeferredLock, FetchStage, StackTransaction};
-use crate::procedure::Stop;
+use crate::procedure::{Stop, Transaction};
 use crate::record::{Direction, Encoded, EncodedKey, Index, IndexVisitor, Key, Record};
 
 /// Whether a change of a tree was made.
@@ -126,11 +126,11 @@ impl<S: Stack> StackTransaction<'_, S> {
     #[inline(always)]
     pub(super) fn insert_row<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
         if S::TWO_STAGE && self.is_fetching() {
-            return FetchStage(self).insert(row);
+            return self.dry(|run| run.insert(row));
         }
         let inserted = self.insert_row_now(row);
         if S::TWO_STAGE && inserted.is_err() && self.is_fetching() {
-            return FetchStage(self).insert(row);
+            return self.dry(|run| run.insert(row));
         }
         inserted
     }
@@ -202,11 +202,11 @@ impl<S: Stack> StackTransaction<'_, S> {
     pub(super) fn delete_row<R: Record>(&mut self, table: &TableStores<S>, rid: Rid, key: &R::Key) -> Result<(), Stop> {
         self.settle(rid.page);
         if S::TWO_STAGE && self.is_fetching() {
-            return FetchStage(self).delete::<R>(table, rid);
+            return self.dry(|run| run.delete::<R>(key)).map(drop);
         }
         let deleted = self.delete_row_now::<R>(table, rid, key);
         if S::TWO_STAGE && deleted.is_err() && self.is_fetching() {
-            return FetchStage(self).delete::<R>(table, rid);
+            return self.dry(|run| run.delete::<R>(key)).map(drop);
         }
         deleted
     }
@@ -331,7 +331,7 @@ impl<S: Stack> StackTransaction<'_, S> {
     ) -> Result<O, Stop> {
         self.settle(rid.page);
         if S::TWO_STAGE && self.is_fetching() {
-            return FetchStage(self).update(table, rid, change);
+            return self.dry(|run| run.update(key, change))?.ok_or(AGAIN);
         }
         let mut moved = None;
         let out = self.change_row(table, rid, |row: &mut R, before| {

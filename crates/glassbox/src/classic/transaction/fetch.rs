@@ -185,40 +185,12 @@ impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
         }
     }
 
-    /// Fetches what changing a row reads, and gives the output of `change` on a copy.
-    #[inline(never)]
-    pub(in crate::classic) fn update<R: Record, O>(
-        &mut self,
-        table: &TableStores<S>,
-        rid: Rid,
-        change: impl FnOnce(&mut R) -> O,
-    ) -> Result<O, Stop> {
-        let before = *FetchStage(&mut *self.0).read::<R>(table, rid)?;
-        let mut after = before;
-        let out = change(&mut after);
-        self.entries(table, &before, Some(&after));
-        Ok(out)
-    }
-
-    /// Fetches what inserting a row reads.
-    #[inline(never)]
-    pub(in crate::classic) fn insert<R: Record>(&mut self, row: &R) -> Result<(), Stop> {
-        self.begin()?;
-        let table = self.0.table_of::<R>();
+    /// Fetches the pages that inserting a row reads besides that of its primary key.
+    pub(super) fn fetch_insertion<R: Record>(&mut self, table: &TableStores<S>, row: &R) {
         if let Some(page) = table.heap.next_page() {
             let _ = self.pinning(|_, pages| pages.touch(page));
         }
-        self.encoded(&table.primary, row.key().encode::<R::Encoded>());
         self.entries(table, row, None);
-        Ok(())
-    }
-
-    /// Fetches what deleting a row reads.
-    #[inline(never)]
-    pub(in crate::classic) fn delete<R: Record>(&mut self, table: &TableStores<S>, rid: Rid) -> Result<(), Stop> {
-        let row = *FetchStage(&mut *self.0).read::<R>(table, rid)?;
-        self.entries(table, &row, None);
-        Ok(())
     }
 
     /// The next record of a walk.

@@ -21,6 +21,7 @@
 
 mod batches;
 mod declared;
+mod dry_run;
 mod entries;
 mod fetch;
 mod point;
@@ -37,7 +38,7 @@ use super::stack::{Session, Stack};
 use super::tree::{Find, Guess, Neighbour, Next};
 use super::two_stage::{Pinning, Stage, ThreadWaits};
 use crate::error::Error;
-use crate::procedure::{PartitionSet, Retry, Stop};
+use crate::procedure::{DryRun, PartitionSet, PrivateWrites, Retry, Stop};
 use crate::record::{Bounds, Direction, EncodedKey, Index, Key, OrderedRecord, Record, Timestamp};
 
 pub(super) use declared::{DeclaredFetch, DeclaredPart};
@@ -59,6 +60,10 @@ pub(crate) struct StackTransaction<'e, S: Stack> {
     pub(super) fetches_left: u64,
     /// When an optimistic operate stage became a fetch stage, if it did.
     pub(super) converted: Option<ThreadWaits>,
+    /// The rows that a fetch stage has changed for itself, once there are some.
+    pub(super) overlay: Option<Box<PrivateWrites>>,
+    /// Whether it had changed rows when it became a fetch stage.
+    pub(super) has_lost_changes: bool,
 }
 
 /// The accesses of a transaction in its fetch stage.
@@ -131,6 +136,10 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             }
         });
         self.stage = Stage::Fetch;
+        if self.session.journal.changes() > 0 {
+            // What follows would not see them: a fetch stage begins from scratch.
+            (self.has_lost_changes, self.fetches_left) = (true, 0);
+        }
         let undone = engine.abort(self.session);
         self.converted = Some(ThreadWaits::now(&*engine.clock));
         match undone {
@@ -146,6 +155,30 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         if S::TWO_STAGE && self.stage == Stage::Optimistic && !self.engine.pages.is_resident(page) {
             self.convert(page);
         }
+    }
+
+    /// Whether it is a fetch stage with changes that its reads have to see. Asked as [`is_fetching`] is.
+    ///
+    /// [`is_fetching`]: StackTransaction::is_fetching
+    #[inline(always)]
+    pub(super) fn has_own_writes(&self) -> bool {
+        self.overlay.is_some()
+    }
+
+    /// Makes an access of the fetch stage that sees its writes, or is one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn dry<O>(&mut self, access: impl FnOnce(&mut DryRun<'_, FetchStage<'_, 'e, S>>) -> O) -> O {
+        let mut overlay = self.overlay.take().unwrap_or_default();
+        let out = access(&mut DryRun::unrecorded(&mut FetchStage(&mut *self), &mut overlay));
+        self.overlay = Some(overlay);
+        out
+    }
+
+    /// The row with this key, as the fetch stage sees it.
+    pub(super) fn dry_row<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
+        let row = self.dry(|run| run.row::<R>(key))?;
+        Ok(row.map(|row| &*self.session.row.keep(row)))
     }
 
     /// The stores of a record's table, which is read from now on.

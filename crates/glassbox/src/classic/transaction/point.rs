@@ -12,16 +12,25 @@ use crate::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp, 
 impl<S: Stack> Transaction for StackTransaction<'_, S> {
     #[inline(always)]
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
+        if S::TWO_STAGE && self.has_own_writes() {
+            return self.dry_row(key);
+        }
         self.get_locked(key, LockMode::S)
     }
 
     #[inline(always)]
     fn get_for_update<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
+        if S::TWO_STAGE && self.has_own_writes() {
+            return self.dry_row(key);
+        }
         self.get_locked(key, LockMode::U)
     }
 
     #[inline(always)]
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
+        if S::TWO_STAGE && self.has_own_writes() {
+            return self.dry(|run| run.update(key, change));
+        }
         let Some(rid) = self.find::<R>(key, LockMode::X)? else { return Ok(None) };
         let table = self.table::<R>()?;
         self.update_at(table, rid, key, change).map(Some)
@@ -33,6 +42,9 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         keys: impl IntoIterator<Item = (R::Key, C)>,
         mut read: impl FnMut(C, Option<&R>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
+        if S::TWO_STAGE && self.has_own_writes() {
+            return keys.into_iter().try_for_each(|(key, beside)| read(beside, self.dry_row::<R>(&key)?));
+        }
         self.each::<R, C>(keys, LockMode::S, |tx, table, _, beside, rid| match rid {
             Some(rid) => read(beside, Some(tx.read::<R>(table, rid)?)),
             None => read(beside, None),
@@ -45,6 +57,9 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         keys: impl IntoIterator<Item = (R::Key, C)>,
         mut change: impl FnMut(C, &mut R),
     ) -> Result<(), Stop> {
+        if S::TWO_STAGE && self.has_own_writes() {
+            return self.dry(|run| run.update_each::<R, C>(keys, change));
+        }
         self.each::<R, C>(keys, LockMode::X, |tx, table, key, beside, rid| match rid {
             Some(rid) => tx.update_at(table, rid, key, |row| change(beside, row)),
             None => Ok(()),
@@ -63,6 +78,9 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
 
     #[inline(always)]
     fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop> {
+        if S::TWO_STAGE && self.has_own_writes() {
+            return self.dry(|run| run.delete::<R>(key));
+        }
         let Some(rid) = self.find::<R>(key, LockMode::X)? else { return Ok(false) };
         let table = self.table::<R>()?;
         self.delete_row::<R>(table, rid, key)?;
@@ -76,6 +94,9 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         direction: Direction,
         visit: impl FnMut(&R) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
+        if S::TWO_STAGE && self.has_own_writes() {
+            return self.dry(|run| run.scan(bounds, direction, visit));
+        }
         self.scan_locked(bounds, direction, LockMode::S, visit)
     }
 
@@ -86,6 +107,9 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         direction: Direction,
         visit: impl FnMut(&R) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
+        if S::TWO_STAGE && self.has_own_writes() {
+            return self.dry(|run| run.scan(bounds, direction, visit));
+        }
         self.scan_locked(bounds, direction, LockMode::U, visit)
     }
 
@@ -96,6 +120,9 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         direction: Direction,
         visit: impl FnMut(&I::Record) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
+        if S::TWO_STAGE && self.has_own_writes() {
+            return self.dry(|run| run.scan_index::<I>(bounds, direction, visit));
+        }
         self.scan_index_locked::<I>(bounds, direction, LockMode::S, visit)
     }
 
@@ -106,6 +133,9 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         direction: Direction,
         visit: impl FnMut(&I::Record) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
+        if S::TWO_STAGE && self.has_own_writes() {
+            return self.dry(|run| run.scan_index::<I>(bounds, direction, visit));
+        }
         self.scan_index_locked::<I>(bounds, direction, LockMode::U, visit)
     }
 

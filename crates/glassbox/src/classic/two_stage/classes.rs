@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::config::{ClassMemory, ClassRule, ExecutionPolicy, HybridPolicy};
 use crate::executed::Count;
+use crate::procedure::MAKES_TRIAL_RUNS;
 
 /// Executions of a session after which a procedure is classified again.
 const CLASSIFIED_EVERY: u64 = 32;
@@ -171,6 +172,7 @@ struct Remembered {
 
 impl ProcedureStages {
     pub(crate) fn new(id: TypeId, name: &'static str, policy: ExecutionPolicy, is_counted: bool) -> Self {
+        let policy = if MAKES_TRIAL_RUNS { policy } else { ExecutionPolicy::Conventional };
         let class = match policy {
             ExecutionPolicy::Conventional => ExecutionClass::Conventional,
             ExecutionPolicy::TwoStage | ExecutionPolicy::Hybrid(_) => ExecutionClass::TwoStage,

@@ -71,6 +71,8 @@ pub(crate) struct EndedStage {
     pub(crate) accesses: u64,
     /// When it became a fetch stage, if it did.
     pub(crate) converted: Option<ThreadWaits>,
+    /// Whether it had changed rows by then, which a fetch stage that goes on from there would not see.
+    pub(crate) has_lost_changes: bool,
     /// Whether it was a fetch stage by declaration alone.
     pub(crate) is_declared: bool,
     /// Whether the execution is over, and not to be repeated.
@@ -214,7 +216,7 @@ impl Stages {
                 counts.missed.add_one();
                 self.missed += 1;
             }
-            if self.fetches_again(engine, counts) {
+            if stage.has_lost_changes || self.fetches_again(engine, counts) {
                 return Stage::Fetch;
             }
         } else {

@@ -9,12 +9,15 @@
 //! Conventional   operate
 //! TwoStage       fetch, operate                                                               (the paper's TSTE)
 //! Optimistic     operate; at the first missing page undo, release the locks, and go on from   (OTSTE)
-//!                that access in the fetch stage; then operate from the beginning
+//!                that access in the fetch stage, or from the beginning if rows were changed;
+//!                then operate from the beginning
 //! Hybrid         one of these, for each procedure by what it did before                       (HTSTE)
 //! ```
 //!
 //! The stage is a state of the transaction, not a type: so the body of a procedure is compiled once, and can go from
 //! one stage to the other within a run (`transaction/fetch.rs`).
+//!
+//! *The fetch stage sees its own writes* (`transaction/dry_run.rs`), so it takes the path that the operate stage will.
 //!
 //! *What the fetch stage reads may be inconsistent*, because it takes no locks: rows of different moments, or none
 //! where an index names one. Each row is whole, because its page is latched. So whatever the procedure answers, stops

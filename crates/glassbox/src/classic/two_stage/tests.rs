@@ -173,6 +173,8 @@ fn in_fetch_stage<T>(
         accesses: 0,
         fetches_left,
         converted: None,
+        overlay: None,
+        has_lost_changes: false,
     };
     let out = run(&mut transaction);
     miss::set(OnMiss::Read);

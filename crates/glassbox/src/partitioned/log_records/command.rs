@@ -52,9 +52,9 @@ pub(crate) fn digest_of_changes(record: &[u8]) -> u64 {
     (record.len() as u64) << 32 | u64::from(crc32c::crc32c(record))
 }
 
-/// Writes the record of a call.
+/// Writes the record of a call. Encoding its arguments ends at `max_bytes`: the record is then given up.
 #[inline(always)]
-pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &mut RecordBuffer) {
+pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &mut RecordBuffer, max_bytes: usize) {
     record.clear();
     let mut bytes = [0; HEAD_WIDTH];
     bytes[0] = if head.digest.is_some() { COMMAND } else { COMMAND_WITHOUT_DIGEST };
@@ -67,7 +67,8 @@ pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &
     loop {
         match encode(call, record.space(room)) {
             Ok(written) => return record.advance(written),
-            Err(BadArguments::Full) => room *= 2,
+            Err(BadArguments::Full) if room >= max_bytes => return record.give_up(),
+            Err(BadArguments::Full) => room = (room * 2).min(max_bytes),
             Err(error) => panic!("the arguments of procedure `{}` cannot be encoded: {error}", P::NAME),
         }
     }

@@ -60,7 +60,9 @@ pub(crate) enum ReplayError {
 /// The remedy where code changed.
 const OPEN_WITH_FORMER: &str = "open the database with the program as it was and close it; \
      give changed code a new VERSION; and let a procedure depend on nothing but its arguments, rows, and its \
-     transaction's time and random numbers";
+     transaction's time and random numbers. If the program is as it was, the procedure is not deterministic, and the \
+     log cannot be replayed beyond this call: keep the directory, read the rows of the last checkpoint with `glassbox \
+     dump --as-of-checkpoint`, and go on with the newest copy of the directory that was made before the call";
 
 impl ReplayError {
     /// A procedure that panicked, or was stopped by what it reads.

@@ -249,7 +249,24 @@ impl Engine {
     pub(crate) fn await_transactions(&self, until: Until) -> Result<(), Error> {
         let is_free = |at| hold_if_free(&self.cells, at, |_| ()).is_some();
         let places = self.cells.iter().enumerate().map(|(at, cell)| (&cell.counters, move || is_free(at)));
-        await_transactions("partition", places, until)
+        await_transactions("partition", places, until).map_err(|error| self.name_running(error))
+    }
+
+    /// The same error with the procedure that runs: in the place that is busy, or in another one for which its holder
+    /// waits.
+    #[cold]
+    fn name_running(&self, error: Error) -> Error {
+        let Error::Busy { place, seconds, .. } = error else { return error };
+        let runs = |(_, cell): &(usize, &Cell)| cell.counters.running.is_set();
+        let is_named = |(at, _): &(usize, &Cell)| place == format!("partition {at}");
+        let mut running = self.cells.iter().enumerate().filter(runs);
+        let Some((at, cell)) = running.clone().find(is_named).or_else(|| running.next()) else {
+            return Error::Busy { place, running: "a transaction".to_owned(), seconds };
+        };
+        let number = cell.counters.running.number();
+        let name = self.procedure_names.iter().find(|(known, _)| Some(*known) == number);
+        let running = name.map_or("a closure".to_owned(), |(_, name)| format!("procedure \"{name}\""));
+        Error::Busy { place: format!("partition {at}"), running, seconds }
     }
 
     /// The defects of indexes, over all partitions, and of the copies of replicated tables.

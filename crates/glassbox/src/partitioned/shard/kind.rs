@@ -11,7 +11,7 @@ use super::declared_keys::{DeclaredKeys, KeyCollector};
 use super::remote::{Missing, Participation, SentRows};
 use super::remote_read::RemoteReadResult;
 use super::route::{Route, Routing, TableNumbers};
-use crate::answer::{OutputSlot, run_in};
+use crate::answer::{OutputSlot, discard, run_in};
 use crate::failure::{BrokenPromise, Failure, Panicked, Promise, event_of};
 use crate::io::Clock;
 use crate::procedure::Place;
@@ -69,7 +69,9 @@ impl<O> OutputSlot<O> for Boxed<O> {
 
     #[inline(always)]
     fn clear(&mut self) {
-        self.0 = None;
+        if self.0.is_some() {
+            discard(|| self.0 = None);
+        }
     }
 }
 

@@ -168,6 +168,7 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
         }
         if changes.values {
             table.log_inserts(added, &mut changes.scratch.record);
+            changes.check_record()?;
         }
         result.map_err(|(refused, key)| refusal_of_key::<R>(refused, &key))?;
         allowed?;

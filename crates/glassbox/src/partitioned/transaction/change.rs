@@ -3,6 +3,7 @@
 use std::ptr::NonNull;
 
 use super::super::partition::Scratch;
+use super::watch::RESTART;
 use crate::partitioned::storage::table::{Refused, Table};
 use crate::procedure::{DuplicateKey, Stop, TableFull};
 use crate::record::{Key, Record};
@@ -61,6 +62,12 @@ impl Changes<'_> {
             return self.update_keeping(table, row, key, values, change);
         }
         self.update_plain(table, row, key, change)
+    }
+
+    /// Stops the run at the change with which its log record exceeds the maximum.
+    #[inline(always)]
+    pub(in super::super) fn check_record(&self) -> Result<(), Stop> {
+        if self.scratch.record.is_too_large() { Err(RESTART) } else { Ok(()) }
     }
 
     /// Whether something needs to know all of a row as it was: a unique index, to put it back where it refuses.
@@ -135,6 +142,7 @@ impl Changes<'_> {
         if values {
             // SAFETY: as above.
             table.log_update(key, before, unsafe { place.as_ref() }, &mut self.scratch.record);
+            self.check_record()?;
         }
         Ok(out)
     }
@@ -148,6 +156,7 @@ impl Changes<'_> {
         }
         if values {
             table.log_insert(row, &mut self.scratch.record);
+            self.check_record()?;
         }
         Ok(())
     }

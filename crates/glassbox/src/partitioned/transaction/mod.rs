@@ -78,8 +78,8 @@ impl<'a, M: RemoteRows, W: Watching> PartitionedTransaction<'a, M, W> {
     }
 
     /// Sets what was assigned to the transaction before this run.
-    pub(crate) fn assign(&mut self, now: Timestamp, seed: u64) {
-        (self.now, self.seed, self.random) = (Some(now), seed, seed);
+    pub(crate) fn assign(&mut self, now: impl Into<Option<Timestamp>>, seed: u64) {
+        (self.now, self.seed, self.random) = (now.into(), seed, seed);
     }
 
     /// The outcome of a run, given what the procedure returned: that means nothing if the run lacked something, or if
@@ -95,6 +95,7 @@ impl<'a, M: RemoteRows, W: Watching> PartitionedTransaction<'a, M, W> {
         if self.remote.has_missing() || self.watch.has_refused() {
             return Err(watch::RESTART);
         }
+        self.changes.check_record()?;
         if let Some(torn) = self.changes.torn {
             return Err(torn.stop());
         }

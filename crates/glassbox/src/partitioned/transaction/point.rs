@@ -136,13 +136,14 @@ impl<M: RemoteRows, W: Watching> Transaction for PartitionedTransaction<'_, M, W
             {
                 self.watch.index_keys(table.number, table.rows.get(id), None)?;
             }
-            return Ok(self.changes.delete_in::<R>(table, key, values));
+            let found = self.changes.delete_in::<R>(table, key, values);
+            return self.changes.check_record().map(|()| found);
         }
         let mut found = false;
         for (at, partition) in self.held.need_all()?.enumerate() {
             found |= self.changes.delete_in::<R>(partition.table(), key, values && at == 0);
         }
-        Ok(found)
+        self.changes.check_record().map(|()| found)
     }
 
     #[inline(always)]
