@@ -38,7 +38,8 @@ pub enum LogKind {
     /// The calls of procedures. Smaller and faster to write; replayed by running them again, so only by the versions
     /// that wrote it, and only if they are deterministic. Therefore calls are rehearsed: each in a debug build, the
     /// first three of each procedure in any other, run twice without effect before their real run, and are refused as
-    /// [`Error::NotDeterministic`](crate::Error::NotDeterministic) if the two runs change rows differently. The classic engine, which logs changes of pages, refuses it.
+    /// [`Error::NotDeterministic`](crate::Error::NotDeterministic) if the two runs change rows differently. The classic
+    /// engine, which logs changes of pages, refuses it.
     Commands,
 }
 

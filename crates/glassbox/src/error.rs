@@ -16,9 +16,9 @@ use crate::record::{IndexSchema, TableSchema, named_values};
 
 /// Why a call, or the opening of a database, failed.
 ///
-/// `Display` gives the thing, its state, the cause, and what to do; `Debug` gives the same text. As JSON (by [`serde::Serialize`]) an error is an
-/// object with its `kind`, which stays the same from version to version, and the fields of its variant:
-/// `{"kind":"duplicate_key","table":"account","index":null,"columns":["id"],"values":["17"]}`.
+/// `Display` gives the thing, its state, the cause, and what to do; `Debug` gives the same text. As JSON (by
+/// [`serde::Serialize`]) an error is an object with its `kind`, which stays the same from version to version, and the
+/// fields of its variant: `{"kind":"duplicate_key","table":"account","index":null,"columns":["id"],"values":["17"]}`.
 ///
 /// These are the kinds for a call, embedded ([`Database`](crate::Database)) and on a cluster (`glassbox-cluster`). Only
 /// a cluster returns `panicked` and `protocol`: embedded, the panic resumes in the caller, and there are no messages.

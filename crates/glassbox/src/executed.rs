@@ -87,14 +87,14 @@ pub(crate) struct SharedCounters {
     pub(crate) multi: Count,
     pub(crate) multi_ns: Count,
     /// The transaction that runs.
-    pub(crate) running: Running,
+    pub(crate) running: RunningCall,
 }
 
 /// The transaction that runs in a place, for a thread that waits for it in vain.
 #[derive(Debug, Default)]
-pub(crate) struct Running(AtomicU32);
+pub(crate) struct RunningCall(AtomicU32);
 
-impl Running {
+impl RunningCall {
     /// No transaction runs.
     pub(crate) const NOTHING: u32 = 0;
     /// A closure, or the engine's own work.

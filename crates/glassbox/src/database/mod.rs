@@ -322,10 +322,10 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::Busy`], with the name of the procedure, when a transaction runs for more than ten seconds: the database
-    /// refuses calls nevertheless, and can be closed again when the transaction has ended. [`Error::Loading`] during a bulk load, [`Error::Nested`]
-    /// inside a transaction. Others when the log cannot be forced (transactions answered as durable stay durable), a
-    /// checkpoint cannot be written, or the database has stopped: without a log the next opening finds the last
-    /// checkpoint.
+    /// refuses calls nevertheless, and can be closed again when the transaction has ended. [`Error::Loading`] during a
+    /// bulk load, [`Error::Nested`] inside a transaction. Others when the log cannot be forced (transactions answered
+    /// as durable stay durable), a checkpoint cannot be written, or the database has stopped: without a log the next
+    /// opening finds the last checkpoint.
     pub fn close(&self) -> Result<(), Error> {
         self.inner.engine.health().refuse_nested()?;
         let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);

@@ -26,7 +26,7 @@ use super::transaction::{Changes, Keep, PartitionedTransaction};
 use crate::answer::{Answer, run_in};
 use crate::config::{Config, Execution, LogKind};
 use crate::error::Error;
-use crate::executed::{Counters, Executed, PartitionStats, Running, TableUsage};
+use crate::executed::{Counters, Executed, PartitionStats, RunningCall, TableUsage};
 use crate::health::Health;
 use crate::io::Clock;
 use crate::log::{Log, LogError, Lsn};
@@ -86,7 +86,7 @@ impl Engine {
                 cell.scratch_mut().appender = Some(log.appender()?);
             }
         }
-        let max_code = procedures.iter().map(|&(_, number)| Running::procedure(number)).max().unwrap_or(0);
+        let max_code = procedures.iter().map(|&(_, number)| RunningCall::procedure(number)).max().unwrap_or(0);
         let (procedures, health, misdeclared) =
             (ProcedureNumbers::new(procedures), Health::default(), AtomicU64::new(0));
         Ok(Self {
@@ -365,7 +365,7 @@ impl Engine {
         let running = &hold.cell(hold.held.set().lowest()).counters.running;
         running.set(origin.code());
         let committed = self.run_and_commit(hold, keep, run, origin, ending);
-        running.set(Running::NOTHING);
+        running.set(RunningCall::NOTHING);
         committed
     }
 
@@ -389,7 +389,7 @@ impl Engine {
         let log_command = self.log.is_some() && !keep.values;
         if log_command
             && self.rehearsals.is_due(origin.code())
-            && let Err(refused) = self.rehearse(&mut hold, run, origin)
+            && let Err(refused) = self.rehearsals.rehearse(&*self.clock, &mut hold, run, origin)
         {
             return end(Ending::Failed(refused));
         }

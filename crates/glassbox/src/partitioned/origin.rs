@@ -3,7 +3,7 @@
 
 use super::transaction::PartitionedTransaction;
 use crate::config::LogKind;
-use crate::executed::Running;
+use crate::executed::RunningCall;
 use crate::partitioned::log_records::command::{CommandHead, digest_of_changes, write_command};
 use crate::procedure::{KeySet, Procedure};
 use crate::record::Timestamp;
@@ -15,9 +15,9 @@ pub(super) trait Origin {
 
     /// The procedure's name, for messages.
     fn name(&self) -> &'static str;
-    /// The code of its run in [`Running`].
+    /// The code of its run in [`RunningCall`].
     fn code(&self) -> u32 {
-        Running::UNNAMED
+        RunningCall::UNNAMED
     }
     /// Names the keys that are known beforehand.
     fn declare(&self, set: &mut impl KeySet);
@@ -40,7 +40,7 @@ impl<P: Procedure> Origin for ProcedureCall<'_, P> {
 
     #[inline(always)]
     fn code(&self) -> u32 {
-        Running::procedure(self.number)
+        RunningCall::procedure(self.number)
     }
 
     #[inline(always)]

@@ -39,7 +39,9 @@ impl ProcedureKind {
             version: P::VERSION,
             route: |arguments, partitions| {
                 let mut needed = Partitions::none(partitions);
-                let declared = decode::<P>(arguments)?.declare(&mut needed);
+                let procedure = decode::<P>(arguments)?;
+                let declared = procedure.declare(&mut needed);
+                discard(|| drop(procedure));
                 Ok(declared.names_partitions().then(|| needed.set.or_if_empty(0)))
             },
             run: run::<P>,

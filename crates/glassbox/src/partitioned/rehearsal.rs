@@ -13,12 +13,12 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::engine::Engine;
 use super::held::Hold;
 use super::origin::Origin;
 use super::run::run_once;
 use super::transaction::{Changes, Keep, PartitionedTransaction};
 use crate::error::Error;
+use crate::io::Clock;
 use crate::partitioned::log_records::command::digest_of_changes;
 use crate::partitioned::log_records::values::VALUES;
 use crate::procedure::Stop;
@@ -61,9 +61,7 @@ impl Rehearsals {
         let calls = &self.calls[code as usize];
         calls.store(calls.load(Ordering::Relaxed).saturating_add(1), Ordering::Relaxed);
     }
-}
 
-impl Engine {
     /// Runs a call twice, and undoes it.
     ///
     /// # Errors
@@ -72,43 +70,44 @@ impl Engine {
     #[inline(never)]
     pub(super) fn rehearse(
         &self,
+        clock: &dyn Clock,
         hold: &mut Hold<'_>,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
     ) -> Result<(), Error> {
-        self.rehearsals.count(origin.code());
+        self.count(origin.code());
         // A call that aborts, panics or needs another partition is not logged, or not as a command.
-        let Some(first) = self.rehearse_once(hold.all(), None, run, origin) else { return Ok(()) };
-        let second = self.rehearse_once(hold.all(), Some(&first), run, origin);
+        let Some(first) = rehearse_once(clock, hold.all(), None, run, origin) else { return Ok(()) };
+        let second = rehearse_once(clock, hold.all(), Some(&first), run, origin);
         let is_same = second.is_some_and(|second| second.digest == first.digest);
         if is_same { Ok(()) } else { Err(Error::NotDeterministic { name: origin.name() }) }
     }
+}
 
-    fn rehearse_once(
-        &self,
-        mut hold: Hold<'_>,
-        before: Option<&Rehearsal>,
-        run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
-        origin: &impl Origin,
-    ) -> Option<Rehearsal> {
-        let next_seed = hold.held.home().seed;
-        hold.scratch.record.set_max(usize::MAX);
-        hold.scratch.record.push(&[VALUES]);
-        let keep = Keep { undo: true, values: true, places: false };
-        let mut transaction = PartitionedTransaction::new(hold, &*self.clock, keep);
-        if let Some(before) = before {
-            transaction.assign(before.now, before.seed);
-        }
-        let ended = run_once(&mut transaction, origin, |running| {
-            let returned = run(running);
-            running.outcome(returned)
-        });
-        let PartitionedTransaction { held, changes: Changes { scratch, .. }, now, seed, .. } = &mut transaction;
-        let digest = digest_of_changes(scratch.record.as_slice());
-        scratch.undo.undo();
-        scratch.undo.clear();
-        scratch.record.clear();
-        held.home().seed = next_seed;
-        ended.is_ok().then_some(Rehearsal { now: *now, seed: *seed, digest })
+fn rehearse_once(
+    clock: &dyn Clock,
+    mut hold: Hold<'_>,
+    before: Option<&Rehearsal>,
+    run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
+    origin: &impl Origin,
+) -> Option<Rehearsal> {
+    let next_seed = hold.held.home().seed;
+    hold.scratch.record.set_max(usize::MAX);
+    hold.scratch.record.push(&[VALUES]);
+    let keep = Keep { undo: true, values: true, places: false };
+    let mut transaction = PartitionedTransaction::new(hold, clock, keep);
+    if let Some(before) = before {
+        transaction.assign(before.now, before.seed);
     }
+    let ended = run_once(&mut transaction, origin, |running| {
+        let returned = run(running);
+        running.outcome(returned)
+    });
+    let PartitionedTransaction { held, changes: Changes { scratch, .. }, now, seed, .. } = &mut transaction;
+    let digest = digest_of_changes(scratch.record.as_slice());
+    scratch.undo.undo();
+    scratch.undo.clear();
+    scratch.record.clear();
+    held.home().seed = next_seed;
+    ended.is_ok().then_some(Rehearsal { now: *now, seed: *seed, digest })
 }

@@ -2,10 +2,10 @@
 //!
 //! One mechanism with several names in the literature (Calvin's reconnaissance, Charm's fetch stage, H-Store's extra
 //! round): it finds the keys, partitions or pages of a procedure that could not declare them. Reads go to the stored
-//! rows below; a write goes to an [`PrivateWrites`], which later reads and scans of the run see and which is dropped at its
-//! end. So a procedure behaves as in its real run: it finds what it has inserted, a unique key refuses it, and a loop
-//! over rows that it deletes ends. The keys are a very good guess, not a promise, and engines treat them so: rows may
-//! have changed until the real run.
+//! rows below; a write goes to an [`PrivateWrites`], which later reads and scans of the run see and which is dropped at
+//! its end. So a procedure behaves as in its real run: it finds what it has inserted, a unique key refuses it, and a
+//! loop over rows that it deletes ends. The keys are a very good guess, not a promise, and engines treat them so: rows
+//! may have changed until the real run.
 //!
 //! A dry run is bounded in accesses: for a loop that ends only by rows which other transactions write, and for one that
 //! is cheap in place and not here. After the last access every further one stops the run.

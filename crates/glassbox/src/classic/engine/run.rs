@@ -29,7 +29,7 @@ use crate::classic::wal::forms::{Device, Logs, WalDevice};
 use crate::classic::wal::transaction::{Savepoint, Undoable};
 use crate::config::FetchMethod;
 use crate::error::Error;
-use crate::executed::{Executed, PreparedTransaction, Running};
+use crate::executed::{Executed, PreparedTransaction, RunningCall};
 use crate::failure::{BrokenPromise, FOREIGN_RETRY};
 use crate::log::Lsn;
 use crate::procedure::{
@@ -154,7 +154,7 @@ impl<S: Stack> Engine<S> {
         loop {
             let mut session = self.sessions.take()?;
             self.check()?;
-            session.counters.running.set(at.map_or(Running::UNNAMED, |at| Running::procedure(at as u16)));
+            session.counters.running.set(at.map_or(RunningCall::UNNAMED, |at| RunningCall::procedure(at as u16)));
             session.seed = session.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
             let mut execution = ExecutionState {
                 now: None,

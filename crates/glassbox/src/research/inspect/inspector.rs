@@ -107,8 +107,8 @@ impl Inspector {
                     let name = self.manifest.procedures.get(procedure).map_or("?", |entry| &entry.name);
                     Err(format!(
                         "it is a call of procedure `{name}`, which only the program that has its code can replay: \
-                         open the database with that program and make a checkpoint, or, if it refuses the call, look at \
-                         the last checkpoint (--as-of-checkpoint)"
+                         open the database with that program and make a checkpoint, or, if it refuses the call, look \
+                         at the last checkpoint (--as-of-checkpoint)"
                     ))
                 }
                 LogEntry::Entry => Err("it is an entry of a replica's journal, which only the replica can replay: \
