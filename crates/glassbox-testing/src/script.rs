@@ -45,7 +45,20 @@ pub struct Script {
 pub struct Played {
     pub answered: usize,
     pub begun: usize,
+    /// Whether the late table was in the catalog of its last opening.
+    pub late: bool,
 }
+
+/// The run of a process on the files of a killed one.
+pub struct SecondProcess {
+    /// The model's contents that may be found after a crash, when nothing was answered; each further answer forbids the
+    /// first of them.
+    allowed: Vec<Contents>,
+    answered: usize,
+}
+
+const SECOND_PROCESS_OPS: usize = 5;
+const SECOND_PROCESS_SEED: u64 = 29;
 
 impl Script {
     /// Transactions with checkpoints, reopenings and a bulk load between them (before them, if the engine wants it so);
@@ -141,7 +154,8 @@ impl Script {
                 reopened += 1;
                 database.close()?;
                 begin(Phase::Opening);
-                database = open(reopened > 1)?;
+                played.late = reopened > 1;
+                database = open(played.late)?;
             }
             played.begun += op.units();
             let (answers, done) = op.on_engine(&database);
@@ -231,6 +245,105 @@ impl Script {
         let found = files.after_crash(mode, stop);
         self.check(&found.after_kill(), played)?;
         Ok((found, played))
+    }
+
+    /// The process is killed at the operation of this number; the files as a second process finds them.
+    ///
+    /// # Errors
+    /// When something fails although the files did not.
+    pub fn kill_at(&self, stop: u64) -> Result<(MemoryFiles, Played), String> {
+        let files = MemoryFiles::new();
+        files.set_faults(Faults { stop_at: Some(stop), ..Faults::default() });
+        let played = self.play(&files)?;
+        Ok((files.after_kill(), played))
+    }
+
+    /// A second process opens the files of a killed one and writes, until `files` stop; `lie` is about its own forces.
+    ///
+    /// # Errors
+    /// When something fails although the files did not stop, or an answer is not the model's.
+    pub fn second_process(
+        &self,
+        files: &MemoryFiles,
+        killed: Played,
+        lie: Option<Lie>,
+    ) -> Result<SecondProcess, String> {
+        let mut second = SecondProcess { allowed: self.states[killed.answered..=killed.begun].to_vec(), answered: 0 };
+        match self.try_second_process(files, killed, lie, &mut second) {
+            Err(what) if !files.is_stopped() => Err(format!("second process: {what}")),
+            _ => Ok(second),
+        }
+    }
+
+    fn try_second_process(
+        &self,
+        files: &MemoryFiles,
+        killed: Played,
+        lie: Option<Lie>,
+        second: &mut SecondProcess,
+    ) -> Result<(), String> {
+        let error = |error: Error| error.to_string();
+        let database = match lie {
+            None => open(files, self.config.clone(), killed.late),
+            Some(lie) => open_on(files, Arc::new(LyingFiles(files.clone(), lie)), self.config.clone(), killed.late),
+        };
+        let database = database.map_err(error)?;
+        let found = of_engine(&database).map_err(error)?;
+        let extra = second.allowed.iter().position(|state| *state == found);
+        let mut model = self.model_after(killed.answered + extra.ok_or("the state found is not allowed")?);
+        // A reader of this process may have acted on these rows.
+        second.allowed = vec![found];
+        let mut dice = Dice(SECOND_PROCESS_SEED);
+        for number in 0..SECOND_PROCESS_OPS {
+            let op = if number == 2 { Op::Checkpoint } else { Op::transaction(&mut dice) };
+            let wanted = op.on_model(&mut model, |model| second.allowed.push(of_model(model)));
+            let (answers, done) = op.on_engine(&database);
+            second.answered += answers.len();
+            done.map_err(error)?;
+            if answers != wanted {
+                return Err(format!("{op:?} answers {answers:?}, and should {wanted:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of operations of a second process that nothing stops.
+    ///
+    /// # Errors
+    /// When something fails.
+    pub fn second_process_operations(&self, killed: &(MemoryFiles, Played)) -> Result<u64, String> {
+        let files = killed.0.after_kill();
+        self.second_process(&files, killed.1, None)?;
+        Ok(files.operations())
+    }
+
+    /// Stops a second process at the operation of this number, crashes in this mode, and checks.
+    ///
+    /// # Errors
+    /// A description of the violation.
+    pub fn crash_second_process(
+        &self,
+        killed: &(MemoryFiles, Played),
+        stop: u64,
+        mode: Crash,
+        lie: Option<Lie>,
+    ) -> Result<(), String> {
+        let files = killed.0.after_kill();
+        files.set_faults(Faults { stop_at: Some(stop), ..Faults::default() });
+        let second = self.second_process(&files, killed.1, lie)?;
+        let database = open(&files.after_crash(mode, stop), self.config.clone(), true);
+        let database = database.map_err(|error| format!("opening after both: {error}"))?;
+        let wrong = database.verify();
+        if !wrong.is_empty() {
+            return Err(format!("verify after both: {wrong:?}"));
+        }
+        let found = of_engine(&database).map_err(|error| format!("reading after both: {error}"))?;
+        let allowed = &second.allowed[second.answered..];
+        if allowed.contains(&found) {
+            return Ok(());
+        }
+        let what = difference(&found, &allowed[0]).unwrap_or_default();
+        Err(format!("the state found after both is not allowed: {what}"))
     }
 
     /// Stops the recovery of an image at each `stride`th operation, then the recovery of what that leaves at some of

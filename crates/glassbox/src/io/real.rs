@@ -41,19 +41,26 @@ pub struct RealFiles {
 }
 
 impl RealFiles {
-    /// The directory `root`, created with its parents if it does not exist.
+    /// The directory `root`, created with its parents if it does not exist. Its name is durable when this returns.
     pub fn new(root: impl Into<PathBuf>) -> Result<Self, IoError> {
         let root = root.into();
         let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
-        let made: Vec<_> = root.ancestors().take_while(is_missing).collect();
-        if !made.is_empty() {
+        let missing = root.ancestors().take_while(is_missing).count();
+        if missing > 0 {
             std::fs::create_dir_all(&root).map_err(|e| IoError::new(&root, "create directory", e))?;
         }
-        for parent in made.iter().filter_map(|path| path.parent()) {
-            // The directory's name must be as durable as its contents.
-            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-            let forced = std::fs::File::open(parent).and_then(|parent| parent.sync_all());
-            forced.map_err(|e| IoError::new(parent, "force directory", e))?;
+        // The directory's name must be as durable as its contents. An empty one may have been made by a process that
+        // was killed before it forced the names, of the parents too.
+        let is_empty = || std::fs::read_dir(&root).is_ok_and(|mut entries| entries.next().is_none());
+        if missing > 0 || is_empty() {
+            let absolute = std::path::absolute(&root).map_err(|e| IoError::new(&root, "find directory", e))?;
+            for (at, parent) in absolute.ancestors().skip(1).enumerate() {
+                let forced = std::fs::File::open(parent).and_then(|parent| parent.sync_all());
+                // A parent that this process did not change may belong to another user or file system.
+                if at < missing {
+                    forced.map_err(|e| IoError::new(parent, "force directory", e))?;
+                }
+            }
         }
         Self::existing(root)
     }

@@ -101,7 +101,9 @@ pub enum LogError {
     /// A block of the log was written after the copy of the file that names the beginning of the log.
     #[error(
         "{by}: an older copy: it is generation {known}, but the block at offset {offset} of {} was written with \
-         generation {found}; restore the {by} that belongs here",
+         generation {found}; restore the {by} that belongs here. After a power failure that may be `{by}.new`: copy \
+         the directory, rename the file in the copy to `{by}`, and run `glassbox verify`. If there is no other {by}, \
+         restore a backup of the whole directory",
         file.display()
     )]
     OlderGeneration { file: PathBuf, offset: u64, found: u64, known: u64, by: &'static str },

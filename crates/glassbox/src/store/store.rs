@@ -37,7 +37,10 @@ impl Store {
         let found = Manifest::read(&*files)?;
         let is_new = found.is_none();
         let manifest = match found {
-            Some(manifest) => manifest,
+            Some(manifest) => {
+                force_found(&*files, MANIFEST)?;
+                manifest
+            }
             None => {
                 // Checked again: no other process changes the directory any more.
                 refuse_foreign(&*files)?;
@@ -68,6 +71,9 @@ impl Store {
     /// When files cannot be written.
     pub(crate) fn open_log(&self, config: LogConfig, found: Option<LogFound>) -> Result<Log, Error> {
         let (files, manifest) = (Arc::clone(&self.files), self.manifest());
+        if let Some(checkpoint) = &manifest.checkpoint {
+            force_found(&*files, &checkpoint.file)?;
+        }
         let log = match found {
             Some(found) => Log::open(files, config, found)?,
             None => {
@@ -161,6 +167,15 @@ impl Deref for CurrentManifest<'_> {
 /// Whether every database has, or may have, a file of this name, from its directory.
 pub(crate) fn is_store_file(name: &str) -> bool {
     matches!(name, "LOCK" | MANIFEST | TEMPORARY) || log::is_log_file(name) || is_checkpoint_file(name)
+}
+
+/// Forces a file that another process has written, and its name. The process may have been killed before it did so
+/// itself, and a copy put there by hand was never forced. Records that depend on the file must not outlive it: blocks
+/// of the log contain the generation of the manifest that was read.
+fn force_found(files: &dyn Files, name: &str) -> Result<(), Error> {
+    files.open(name)?.sync_data()?;
+    let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+    Ok(files.sync_directory(directory)?)
 }
 
 /// Refuses a directory that holds other files than a database's.
