@@ -147,6 +147,12 @@ impl Lsn {
     pub(super) const fn can_begin(self) -> bool {
         self.0.is_multiple_of(RECORD_ALIGN as u64) && self.0 < END_OF_POSITIONS
     }
+
+    /// Whether a log that ends here may be opened: no process appends as many bytes as are left to the positions at
+    /// which a segment may begin.
+    pub(super) const fn can_append(self) -> bool {
+        self.0 < END_OF_POSITIONS / 2
+    }
 }
 
 impl Segment {

@@ -32,8 +32,8 @@ impl Log {
         start: Lsn,
     ) -> Result<Log, LogError> {
         config.check()?;
-        if !start.can_begin() {
-            let possible = "a multiple of 8 below 2^62".to_owned();
+        if !start.can_begin() || !start.can_append() {
+            let possible = "a multiple of 8 below 2^61".to_owned();
             return Err(LogError::BadConfig { setting: "the first position of a log", value: start.0, possible });
         }
         files.create_directory(DIRECTORY)?;

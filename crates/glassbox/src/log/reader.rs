@@ -108,6 +108,7 @@ pub(super) fn read(files: &dyn Files, expected: &ExpectedLog, read: OnRecord<'_>
     let torn = loop {
         let stands = cursor.read_block(&mut payload)?;
         if let Stands::Block(block) = &stands {
+            cursor.check_rules(block)?;
             cursor.check_generation(block, expected)?;
         }
         match stands {
@@ -143,6 +144,9 @@ pub(super) fn read(files: &dyn Files, expected: &ExpectedLog, read: OnRecord<'_>
     if cursor.lsn < expected.end {
         let (file, end, expected, by) = (cursor.file.path().into(), cursor.lsn, expected.end, expected.file);
         return Err(LogError::OlderLog { file, end, expected, by });
+    }
+    if !cursor.lsn.can_append() {
+        return Err(cursor.corrupt(cursor.offset, "no log gets as far as this position"));
     }
     if from > cursor.lsn {
         return Err(LogError::NoSuchPosition { file: cursor.file.path().into(), from, end: cursor.lsn });
@@ -212,6 +216,22 @@ impl BlockCursor {
         self.lsn = Lsn(self.lsn.0 + u64::from(block.payload_bytes));
         self.epoch = block.epoch;
         self.generation = self.generation.max(block.generation);
+    }
+
+    /// Refuses a block with right checksums that no writer writes: an append after it would rely on these rules.
+    fn check_rules(&self, block: &Block) -> Result<(), LogError> {
+        let end = self.offset + block_bytes(u64::from(block.payload_bytes));
+        let broken = match block.kind {
+            BlockKind::Records if block.payload_bytes == 0 => "the block there has no records",
+            BlockKind::Records if end + SECTOR_BYTES > self.segment_bytes => {
+                "the block there leaves no room for the end of the segment"
+            }
+            BlockKind::Continues | BlockKind::Closed if block.payload_bytes != 0 => {
+                "the block there ends the segment or the log, and has a payload"
+            }
+            BlockKind::Records | BlockKind::Continues | BlockKind::Closed => return Ok(()),
+        };
+        Err(self.corrupt(self.offset, broken))
     }
 
     /// Refuses a block that was written with a later state of what is known of the log.

@@ -1,7 +1,7 @@
 //! Damaged files: an error, or every record; never silently fewer, never a panic.
 
 use super::*;
-use crate::log::format::Segment;
+use crate::log::format::{Block, BlockKind, Segment};
 
 /// A small closed log over several segments, and its records.
 fn small() -> (MemoryFiles, Vec<(Lsn, Vec<u8>)>) {
@@ -115,6 +115,55 @@ fn a_header_whose_numbers_cannot_be_is_an_error() {
         let error = open(&files, tiny(), header.first_lsn).err().unwrap();
         assert!(matches!(error, LogError::BadHeader { .. }), "{error}");
     }
+}
+
+/// Case 32: a later opening would refuse the segment that a process begins after such a block.
+#[test]
+fn a_block_that_no_writer_writes_is_damage_before_anything_is_appended() {
+    let header = Segment { database_id: ID, first_lsn: Lsn::NONE, segment_bytes: 4096, epoch: 1 };
+    let block = |kind, payload: &[u8]| Block {
+        kind,
+        payload_bytes: payload.len() as u32,
+        payload_checksum: crc32c::crc32c(payload),
+        database_id: ID,
+        first_lsn: Lsn::NONE,
+        epoch: 1,
+        generation: 0,
+    };
+    let record_of = |bytes: u32| [&bytes.to_le_bytes()[..], &vec![7; bytes as usize]].concat();
+    let open_with = |kind, payload: &[u8]| {
+        let files = MemoryFiles::new();
+        let file = files.create("log/0000000000000000.log").unwrap();
+        file.preallocate(4096).unwrap();
+        file.write_at(&header.encode(), 0).unwrap();
+        file.write_at(&[&block(kind, payload).encode()[..], payload].concat(), 512).unwrap();
+        open(&files, tiny(), Lsn::NONE)
+    };
+    // Seven sectors follow the header; the last is for the end of the segment.
+    let fits = record_of(6 * 512 - 64 - 4);
+    assert_eq!(open_with(BlockKind::Records, &fits).unwrap().1.len(), 1);
+    let refused = [
+        (BlockKind::Records, record_of(6 * 512 - 64 + 4), "leaves no room for the end of the segment"),
+        (BlockKind::Records, Vec::new(), "has no records"),
+        (BlockKind::Continues, record_of(4), "has a payload"),
+        (BlockKind::Closed, record_of(4), "has a payload"),
+    ];
+    for (kind, payload, why) in refused {
+        let error = open_with(kind, &payload).map(drop).unwrap_err();
+        assert!(matches!(error, LogError::Corrupt { offset: 512, .. }), "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_log_that_ends_near_the_last_position_is_refused_before_anything_is_appended() {
+    let first_lsn = Lsn((1 << 62) - 8);
+    let files = MemoryFiles::new();
+    let file = files.create(&format!("log/{:016x}.log", first_lsn.0)).unwrap();
+    file.preallocate(4096).unwrap();
+    file.write_at(&Segment { database_id: ID, first_lsn, segment_bytes: 4096, epoch: 1 }.encode(), 0).unwrap();
+    let error = open(&files, tiny(), first_lsn).map(drop).unwrap_err();
+    assert!(error.to_string().contains("no log gets as far"), "{error}");
 }
 
 #[test]
