@@ -31,6 +31,7 @@ use crate::record::{IndexSchema, TableSchema, named_values};
 /// | `panicked` | rolled back: its procedure panicked | correct the procedure |
 /// | `broken_promise` | not committed; the database has stopped | open it again, correct the promise |
 /// | `stopped` | did not run: the database has stopped before | what the `reason` says |
+/// | `forked` | did not run: the process is a child of the one that opened the database | open it after the fork |
 /// | `outcome_unknown` | committed or not: the process, or the log, failed first | look for its changes |
 /// | `protocol` | not committed: a message violates the protocol | run one program and catalog everywhere |
 /// | `too_large` | rolled back: its changes or arguments exceed a log record's maximum | change less in one call |
@@ -93,6 +94,16 @@ pub enum Error {
     Stopped {
         /// Why, and what to do.
         reason: String,
+    },
+    /// The process is a child, made by `fork`, of the one that opened the database. Nothing was done: the files, the
+    /// locks and the threads are the parent's.
+    #[error(
+        "the database is open in process {opened_by}, and this is a child of that process, made by fork: nothing was \
+         done; open it after the fork, in the process that uses it"
+    )]
+    Forked {
+        /// The number of the process that opened the database.
+        opened_by: u32,
     },
     /// A bulk load runs.
     #[error("a bulk load is going on; finish it first")]
@@ -297,6 +308,7 @@ impl From<LogError> for Error {
             other => Self::Log(other),
         }
     }
+            LogError::Forked { opened_by } => Self::Forked { opened_by },
 }
 
 /// An error that is one text, as the field `problem`.

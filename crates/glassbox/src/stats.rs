@@ -195,7 +195,8 @@ impl Stats {
             log_full: log.full,
             failed_checkpoints: load(&inner.failed_checkpoints),
             tables: if with_tables { inner.engine.usage(&inner.catalog) } else { Vec::new() },
-            classic: inner.engine.as_classic().map(ClassicStats::collect),
+            // Counts of locks are read under a lock.
+            classic: inner.engine.as_classic().filter(|_| inner.is_own()).map(ClassicStats::collect),
         }
     }
 

@@ -27,6 +27,7 @@ impl<'a> BulkLoad<'a> {
     /// [`Error::DuplicateKey`] when a row has its primary key or a unique key already, [`Error::TableFull`] when memory
     /// is exhausted.
     pub fn insert<R: Record>(&self, row: &R) -> Result<(), Error> {
+        self.inner.check_process()?;
         self.inner.engine.load_row(row)
     }
 
@@ -35,6 +36,7 @@ impl<'a> BulkLoad<'a> {
     /// # Errors
     /// When the checkpoint cannot be written; the database then has to be opened again, without the rows.
     pub fn finish(mut self) -> Result<(), Error> {
+        self.inner.check_process()?;
         if self.inner.store.is_some() {
             self.inner.checkpoint(true)?;
         }
@@ -46,7 +48,7 @@ impl<'a> BulkLoad<'a> {
 
 impl Drop for BulkLoad<'_> {
     fn drop(&mut self) {
-        if !self.finished {
+        if !self.finished && self.inner.is_own() {
             self.inner
                 .engine
                 .stop("a bulk load was given up; open the database again to have it as it was before".to_owned());

@@ -8,6 +8,7 @@ use crate::database::any_engine::AnyEngine;
 use crate::database::ticket::InFlight;
 use crate::error::Error;
 use crate::health::Until;
+use crate::io::OpeningProcess;
 use crate::log::{Log, LogError, Lsn};
 use crate::partitioned::Growth;
 use crate::stats::Recovery;
@@ -16,6 +17,8 @@ use crate::store::Store;
 /// The state of a database that its own threads share.
 pub(crate) struct Inner {
     pub(crate) engine: AnyEngine,
+    /// The process whose threads, files and locks the database uses.
+    process: OpeningProcess,
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
     /// Outstanding tickets.
@@ -39,12 +42,37 @@ impl Inner {
     ) -> Self {
         let in_flight = InFlight::new(config.in_flight);
         let (failed_checkpoints, kept) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { engine, config, catalog, in_flight, store, recovery, failed_checkpoints, kept }
+        let process = OpeningProcess::current();
+        Self { engine, process, config, catalog, in_flight, store, recovery, failed_checkpoints, kept }
+    }
+
+    /// Whether this process has opened the database, and is not a child of the one that has.
+    #[inline(always)]
+    pub(crate) fn is_own(&self) -> bool {
+        self.process.is_current()
+    }
+
+    /// Fails in a child, made by `fork`, of the process that opened the database.
+    #[inline(always)]
+    pub(crate) fn check_process(&self) -> Result<(), Error> {
+        if self.is_own() { Ok(()) } else { Err(self.forked()) }
+    }
+
+    /// Reads memory of the engine that its threads change; nothing in a child, where a lock may stay held for ever.
+    pub(crate) fn read_shared<E, T: Default>(&self, engine: &E, read: impl FnOnce(&E) -> T) -> T {
+        if self.is_own() { read(engine) } else { T::default() }
+    }
+
+    #[cold]
+    fn forked(&self) -> Error {
+        Error::Forked { opened_by: self.process.id() }
     }
 
     /// Waits until answers up to `lsn` may be given.
     #[inline(always)]
     pub(crate) fn wait(&self, lsn: Lsn) -> Result<(), Error> {
+        // The procedure may have called `fork`.
+        self.check_process()?;
         let Some(log) = self.engine.log() else { return Ok(()) };
         let told = if self.config.durability == Durability::Sync { log.wait(lsn) } else { log.check() };
         match told {

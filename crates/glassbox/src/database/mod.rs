@@ -111,6 +111,7 @@ impl Database {
     // Not inlined, so that the answer is written directly to the caller's memory.
     #[inline(never)]
     pub fn call<P: Procedure>(&self, procedure: &P) -> Result<P::Output, Error> {
+        self.inner.check_process()?;
         let mut answer = Answer::Empty;
         let lsn = self.inner.engine.execute(procedure, &mut answer)?;
         self.inner.wait(lsn)?;
@@ -124,6 +125,7 @@ impl Database {
     /// As for [`Database::call`].
     #[inline]
     pub fn call_with<P: Procedure, N>(&self, procedure: &P, look: impl FnOnce(&P::Output) -> N) -> Result<N, Error> {
+        self.inner.check_process()?;
         let mut answer = Answer::Empty;
         let lsn = self.inner.engine.execute(procedure, &mut answer)?;
         self.inner.wait(lsn)?;
@@ -149,6 +151,7 @@ impl Database {
         procedure: P,
         take: impl Take<P::Output, N>,
     ) -> Result<Ticket<'_, N>, Error> {
+        self.inner.check_process()?;
         let place = self.inner.in_flight.take_place()?;
         let submitted = self.inner.engine.submit(procedure, take)?;
         self.inner.nudge();
@@ -193,6 +196,7 @@ impl Database {
         &self,
         run: impl Fn(&mut AnyTransaction<'_, '_>) -> Result<O, Stop> + Sync,
     ) -> Result<O, Error> {
+        self.inner.check_process()?;
         let mut output = None;
         let executed = self.inner.engine.execute_adhoc(|transaction| {
             output = Some(run(transaction)?);
@@ -213,6 +217,7 @@ impl Database {
     /// # Panics
     /// When the procedure does.
     pub fn dry_run<P: Procedure>(&self, procedure: &P) -> Result<ReadWriteSet, Error> {
+        self.inner.check_process()?;
         self.inner.engine.dry_run(procedure)
     }
 
@@ -223,6 +228,7 @@ impl Database {
     /// When the database has stopped or another bulk load runs; [`Error::Busy`] when a transaction runs for more than
     /// ten seconds.
     pub fn bulk_load(&self) -> Result<BulkLoad<'_>, Error> {
+        self.inner.check_process()?;
         BulkLoad::begin(&self.inner)
     }
 
@@ -235,6 +241,7 @@ impl Database {
     /// [`Error::Nested`] inside a transaction. Others when the files cannot be written; then the last checkpoint and
     /// the log stay as they are.
     pub fn checkpoint(&self) -> Result<(), Error> {
+        self.inner.check_process()?;
         self.inner.checkpoint(false)
     }
 
@@ -247,6 +254,7 @@ impl Database {
     /// When the log cannot be forced: its unforced part may or may not be on disk, and the database stops. Without a
     /// log, as for [`Database::checkpoint`]: the last checkpoint stays, and `flush` may be repeated.
     pub fn flush(&self) -> Result<(), Error> {
+        self.inner.check_process()?;
         self.inner.flush()
     }
 
@@ -254,7 +262,7 @@ impl Database {
     /// partition for more than ten milliseconds, the last known space of that partition is returned. The classic engine
     /// reads all pages of all tables.
     pub fn stats(&self) -> Stats {
-        Stats::collect(&self.inner, true)
+        Stats::collect(&self.inner, self.inner.is_own())
     }
 
     /// The same without the space of tables: some numbers in memory, read without waiting, so it can be called often.
@@ -271,13 +279,13 @@ impl Database {
     /// The last ended waits for locks, oldest first: the waiting transaction, the holders, the lock, the duration.
     /// `None`: the partitioned engine has no locks.
     pub fn explain_waits(&self) -> Option<Vec<LockWait>> {
-        self.inner.engine.as_classic().map(LockWait::last)
+        self.inner.engine.as_classic().map(|engine| self.inner.read_shared(engine, LockWait::last))
     }
 
     /// What each session does now: runs, reads a page, waits for a lock. `None`: the partitioned engine has no
     /// sessions.
     pub fn sessions(&self) -> Option<Vec<SessionState>> {
-        self.inner.engine.as_classic().map(SessionState::all)
+        self.inner.engine.as_classic().map(|engine| self.inner.read_shared(engine, SessionState::all))
     }
 
     /// How each procedure of the catalog is executed, in the catalog's order, and what its stages were like; closures
@@ -290,7 +298,7 @@ impl Database {
     /// the other. `None` unless `trace_pages` was configured.
     #[doc(hidden)]
     pub fn simulated_pages(&self) -> Option<SimulatedPages> {
-        let simulated = self.inner.engine.as_classic()?.simulated()?;
+        let simulated = self.inner.engine.as_classic().filter(|_| self.inner.is_own())?.simulated()?;
         Some(SimulatedPages { missed: simulated.misses, written: simulated.writes })
     }
 
@@ -303,7 +311,10 @@ impl Database {
     /// Returns the inconsistencies, one message each. No transaction runs meanwhile; if one runs for more than ten
     /// seconds, the result is a message about it instead.
     pub fn verify(&self) -> Vec<String> {
-        self.inner.engine.verify(&self.inner.catalog)
+        match self.inner.check_process() {
+            Ok(()) => self.inner.engine.verify(&self.inner.catalog),
+            Err(error) => vec![error.to_string()],
+        }
     }
 
     /// Number of partitions.
@@ -328,6 +339,7 @@ impl Database {
     /// opening finds the last checkpoint.
     pub fn close(&self) -> Result<(), Error> {
         self.inner.engine.health().refuse_nested()?;
+        self.inner.check_process()?;
         let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
         if background.closed {
             return Ok(());
@@ -345,6 +357,14 @@ impl Database {
 impl Drop for Database {
     fn drop(&mut self) {
         // No caller can receive an error here; every transaction answered as durable was forced before.
+        if !self.inner.is_own() {
+            // The threads, the files and the locks are the parent's, and another thread of the parent may have held
+            // any lock of memory at the fork. So nothing is dropped.
+            std::mem::forget(Arc::clone(&self.inner));
+            let background = self.background.get_mut().unwrap_or_else(PoisonError::into_inner);
+            std::mem::forget((background.checkpointer.take(), background.executors.take()));
+            return;
+        }
         let _ = self.close();
     }
 }

@@ -79,6 +79,7 @@ impl Database {
     /// Commits a prepared transaction, and returns when that is durable, whatever the configured durability: the
     /// coordinator can forget its decision then. A close that waits for transactions does not keep it from that.
     ///
+        self.inner.check_process()?;
     /// # Errors
     /// [`Error::NotPrepared`] when there is none of this name, durably: a coordinator that repeats a decision can
     /// ignore it. Others when the database has stopped; the transaction is then committed, or prepared after the
@@ -104,13 +105,15 @@ impl Database {
                     self.inner.force(engine.log().appended())?;
                 }
                 Err(error)
+        self.inner.check_process()?;
             }
         }
     }
 
     /// The prepared transactions, in the order of their names. Empty on the partitioned engine, which has none.
     pub fn prepared(&self) -> Vec<PreparedTransaction> {
-        self.inner.engine.as_classic().map(classic::Engine::prepared).unwrap_or_default()
+        let list = |engine| self.inner.read_shared(engine, classic::Engine::prepared);
+        self.inner.engine.as_classic().map(list).unwrap_or_default()
     }
 }
 

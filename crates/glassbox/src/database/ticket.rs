@@ -25,8 +25,13 @@ pub struct Ticket<'a, O> {
 }
 
 enum TicketState<'a, O> {
-    Ran { kept: StoredAnswer<O>, lsn: Lsn },
+    Ran {
+        kept: StoredAnswer<O>,
+        lsn: Lsn,
+    },
     Handed(HandedCall<'a, O>),
+    /// The process is a child of the one that submitted the call.
+    Forked,
 }
 
 impl<'a, O> Ticket<'a, O> {
@@ -44,18 +49,25 @@ impl<'a, O> Ticket<'a, O> {
     /// not.
     #[inline]
     pub fn map<N>(self, change: impl FnOnce(O) -> N) -> Ticket<'a, N> {
-        let (kept, lsn) = match self.state {
-            TicketState::Ran { kept, lsn } => (kept, lsn),
-            TicketState::Handed(call) => call.answer(),
+        let state = match self.state {
+            _ if !self.database.is_own() => TicketState::Forked,
+            TicketState::Ran { kept, lsn } => TicketState::Ran { kept: kept.map(change), lsn },
+            TicketState::Handed(call) => {
+                let (kept, lsn) = call.answer();
+                TicketState::Ran { kept: kept.map(change), lsn }
+            }
+            TicketState::Forked => TicketState::Forked,
         };
-        Ticket { state: TicketState::Ran { kept: kept.map(change), lsn }, database: self.database, place: self.place }
+        Ticket { state, database: self.database, place: self.place }
     }
 
     /// Whether [`Ticket::wait`] would return at once.
     pub fn is_ready(&self) -> bool {
         match &self.state {
+            _ if !self.database.is_own() => true,
             TicketState::Ran { lsn, .. } => self.database.is_told(*lsn),
             TicketState::Handed(call) => call.ran_at().is_some_and(|lsn| self.database.is_told(lsn)),
+            TicketState::Forked => true,
         }
     }
 
@@ -66,9 +78,11 @@ impl<'a, O> Ticket<'a, O> {
     /// As for `call`.
     #[inline(always)]
     pub fn wait(self) -> Result<O, Error> {
+        self.database.check_process()?;
         let (kept, lsn) = match self.state {
             TicketState::Ran { kept, lsn } => (kept, lsn),
             TicketState::Handed(call) => call.answer(),
+            TicketState::Forked => unreachable!("a child of the process has been refused"),
         };
         self.database.wait(lsn)?;
         kept.into_result()

@@ -15,6 +15,7 @@ mod error;
 mod files;
 mod memory;
 mod overlay;
+mod process;
 mod real;
 mod slow;
 #[cfg(test)]
@@ -29,5 +30,6 @@ pub use error::IoError;
 pub use files::{DirectoryLock, File, Files, ReadRequest};
 pub use memory::{Crash, Dice, Faults, MemoryFiles};
 pub use overlay::Overlay;
+pub(crate) use process::OpeningProcess;
 pub use real::RealFiles;
 pub use slow::{DiskModel, DiskQueue, Jitter, SlowDisk, SlowFiles};

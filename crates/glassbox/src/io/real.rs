@@ -7,9 +7,11 @@
 //! file relative to it (`openat` and its relatives). So a program that changes its working directory, or a directory
 //! that is renamed or replaced while it is open, cannot spread a lock, a log and a checkpoint over two places. An
 //! absolute path would only protect against the first of these.
+//!
+//! *Only the process that opened a directory changes it.* A child of `fork` has the same handles; see [`process`].
 
 use std::io::{self, IoSlice};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -19,6 +21,7 @@ use rustix::io::Errno;
 use super::IoError;
 use super::batched_reads::{BatchReader, BatchedReads, read_one};
 use super::files::{DirectoryLock, File, Files, ReadRequest};
+use super::process::{self, OpeningProcess};
 
 /// Name of the file with the id of the process that has locked a database directory.
 const LOCK: &str = "LOCK";
@@ -35,6 +38,7 @@ pub struct RealFiles {
     directory: Arc<OwnedFd>,
     /// The path at the opening: for messages only.
     path: PathBuf,
+    process: OpeningProcess,
     read_only: bool,
     /// Probed when it is first needed: most files are read one by one.
     batches: Arc<OnceLock<BatchReader>>,
@@ -71,7 +75,8 @@ impl RealFiles {
         let opened = again(|| fs::open(&root, DIRECTORY, Mode::empty()));
         let directory = Arc::new(opened.map_err(|e| IoError::new(&root, "open directory", e))?);
         let path = std::path::absolute(&root).unwrap_or(root);
-        Ok(Self { directory, path, read_only: false, batches: Arc::default() })
+        let process = OpeningProcess::current();
+        Ok(Self { directory, path, process, read_only: false, batches: Arc::default() })
     }
 
     /// The directory `root`, which must exist, for reading only: files are opened for reading, and the lock excludes
@@ -86,13 +91,20 @@ impl RealFiles {
         IoError::new(&path, operation, source)
     }
 
+    /// Refuses an operation in a child of the process that opened the directory.
+    fn check_process(&self, name: &str, operation: &'static str) -> Result<(), IoError> {
+        self.process.check().map_err(|e| self.error(name, operation, e))
+    }
+
     fn open_with(&self, name: &str, flags: OFlags, operation: &'static str) -> Result<RealFile, IoError> {
+        self.check_process(name, operation)?;
         let access = if self.read_only { OFlags::RDONLY } else { OFlags::RDWR };
         let flags = flags | access | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o640);
         let file = again(|| fs::openat(&self.directory, name, flags, mode));
         let file = file.map_err(|e| self.error(name, operation, e))?;
-        Ok(RealFile { file, path: self.path.join(name), batches: Arc::clone(&self.batches) })
+        let path = self.path.join(name);
+        Ok(RealFile { file, path, process: self.process, batches: Arc::clone(&self.batches) })
     }
 
     fn open_directory(&self, name: &str) -> Result<OwnedFd, Errno> {
@@ -106,7 +118,7 @@ impl RealFiles {
         // Opened once more: a lock belongs to an open file description, and clones share theirs.
         let opened = self.open_directory("").map_err(|e| self.error("", "lock", e))?;
         match again(|| fs::flock(&opened, operation)) {
-            Ok(()) => Ok(Some(LockedFile(opened))),
+            Ok(()) => Ok(Some(LockedFile::new(opened))),
             Err(Errno::WOULDBLOCK) => Err(self.held_by_another(&opened)),
             Err(Errno::BADF | Errno::INVAL | Errno::NOLCK | Errno::NOTSUP | Errno::NOSYS) => Ok(None),
             Err(e) => Err(self.error("", "lock", e)),
@@ -148,11 +160,13 @@ impl Files for RealFiles {
     }
 
     fn remove(&self, name: &str) -> Result<(), IoError> {
+        self.check_process(name, "remove")?;
         let removed = again(|| fs::unlinkat(&self.directory, name, AtFlags::empty()));
         removed.map_err(|e| self.error(name, "remove", e))
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), IoError> {
+        self.check_process(from, "rename")?;
         let renamed = again(|| fs::renameat(&self.directory, from, &self.directory, to));
         renamed.map_err(|e| self.error(from, "rename", e))
     }
@@ -193,6 +207,7 @@ impl Files for RealFiles {
     }
 
     fn create_directory(&self, directory: &str) -> Result<(), IoError> {
+        self.check_process(directory, "create directory")?;
         match again(|| fs::mkdirat(&self.directory, directory, Mode::from_raw_mode(0o777))) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(e) => return Err(self.error(directory, "create directory", e)),
@@ -202,6 +217,7 @@ impl Files for RealFiles {
     }
 
     fn sync_directory(&self, directory: &str) -> Result<(), IoError> {
+        self.check_process(directory, "force directory")?;
         let forced = self.open_directory(directory).and_then(|opened| again(|| fs::fsync(&opened)));
         forced.map_err(|e| self.error(directory, "force directory", e))
     }
@@ -211,6 +227,7 @@ impl Files for RealFiles {
     }
 
     fn lock(&self) -> Result<DirectoryLock, IoError> {
+        self.check_process("", "lock")?;
         let (flags, operation) = match self.read_only {
             true => (OFlags::empty(), FlockOperation::NonBlockingLockShared),
             false => (OFlags::CREATE, FlockOperation::NonBlockingLockExclusive),
@@ -234,18 +251,39 @@ impl Files for RealFiles {
             lock.set_len(0)?;
             lock.write_at(std::process::id().to_string().as_bytes(), 0)?;
         }
-        Ok(DirectoryLock::new((LockedFile(lock.file), directory)))
+        Ok(DirectoryLock::new((LockedFile::new(lock.file), directory)))
     }
 }
 
 /// Releases the lock when dropped. Closing the file would not do: a process that is just being started from this one
-/// has a copy of it for a moment, and the lock is held until the last copy is closed.
-struct LockedFile(OwnedFd);
+/// has a copy of it for a moment, and the lock is held until the last copy is closed. In a child of the process that
+/// locked it, a drop leaves the lock.
+struct LockedFile {
+    /// `None` after the drop.
+    file: Option<OwnedFd>,
+    process: OpeningProcess,
+    /// Whether children have closed their copies.
+    is_closed_in_children: bool,
+}
+
+impl LockedFile {
+    fn new(file: OwnedFd) -> Self {
+        let is_closed_in_children = process::close_in_children(file.as_raw_fd());
+        Self { file: Some(file), process: OpeningProcess::current(), is_closed_in_children }
+    }
+}
 
 impl Drop for LockedFile {
     fn drop(&mut self) {
-        // If this fails, closing the file releases it.
-        let _ = again(|| fs::flock(&self.0, FlockOperation::Unlock));
+        let Some(file) = self.file.take() else { return };
+        if self.process.is_current() {
+            // If this fails, closing the file releases it.
+            let _ = again(|| fs::flock(&file, FlockOperation::Unlock));
+            process::keep_in_children(file.as_raw_fd());
+        } else if self.is_closed_in_children {
+            // The descriptor may be another file's.
+            std::mem::forget(file);
+        }
     }
 }
 
@@ -253,7 +291,15 @@ impl Drop for LockedFile {
 struct RealFile {
     file: OwnedFd,
     path: PathBuf,
+    process: OpeningProcess,
     batches: Arc<OnceLock<BatchReader>>,
+}
+
+impl RealFile {
+    /// Refuses a change in a child of the process that opened the file.
+    fn check_process(&self, operation: &'static str) -> Result<(), IoError> {
+        self.process.check().map_err(|e| IoError::new(&self.path, operation, e))
+    }
 }
 
 impl File for RealFile {
@@ -266,10 +312,18 @@ impl File for RealFile {
     }
 
     fn read_many(&self, reads: &mut [ReadRequest<'_>]) {
+        if let Err(error) = self.process.check() {
+            // The rings of io_uring are shared with the parent, and the pool's threads are only there.
+            let refuse = |read: &mut ReadRequest<'_>| {
+                read.result = Err(IoError::new(&self.path, "read", io::Error::other(error.to_string())));
+            };
+            return reads.iter_mut().for_each(refuse);
+        }
         self.batches.get_or_init(BatchReader::probe).read(self.file.as_fd(), &self.path, reads);
     }
 
     fn write_parts_at(&self, mut parts: &mut [IoSlice<'_>], mut offset: u64) -> Result<(), IoError> {
+        self.check_process("write")?;
         IoSlice::advance_slices(&mut parts, 0);
         while !parts.is_empty() {
             let now = &parts[..parts.len().min(MAX_PARTS)];
@@ -286,6 +340,7 @@ impl File for RealFile {
     }
 
     fn sync_data(&self) -> Result<(), IoError> {
+        self.check_process("force")?;
         again(|| fs::fdatasync(&self.file)).map_err(|e| IoError::new(&self.path, "force", e))
     }
 
@@ -295,6 +350,7 @@ impl File for RealFile {
     }
 
     fn set_len(&self, bytes: u64) -> Result<(), IoError> {
+        self.check_process("resize")?;
         again(|| fs::ftruncate(&self.file, bytes)).map_err(|e| IoError::new(&self.path, "resize", e))
     }
 

@@ -22,6 +22,9 @@ pub enum LogError {
     /// There is no room for a record, nor for another segment. Nothing was appended.
     #[error("the log cannot grow: {cause}; nothing was changed, free room on the disk and try again")]
     NoRoom { cause: Arc<IoError> },
+    /// The process is a child, made by `fork`, of the one that opened the log.
+    #[error("the log is open in process {opened_by}, and this is a child of that process; open it after the fork")]
+    Forked { opened_by: u32 },
     /// The log was closed.
     #[error("the log is closed")]
     Closed,

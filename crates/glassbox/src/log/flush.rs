@@ -27,7 +27,7 @@ use super::room::SpareAttempts;
 use super::segments::Segments;
 use super::threads::Work;
 use super::writer::Writer;
-use crate::io::{Clock, IoError, RealClock};
+use crate::io::{Clock, IoError, OpeningProcess, RealClock};
 
 /// How long a flusher waits for callers that are expected: little compared with a force.
 const GATHER_NS: u64 = 50_000;
@@ -39,6 +39,8 @@ pub(super) struct LogState {
     pub max_record_bytes: usize,
     pub segments: Segments,
     pub attempts: SpareAttempts,
+    /// The process with the log's threads.
+    pub process: OpeningProcess,
     /// Used by the flusher alone; no thread waits for the mutex.
     pub writer: Mutex<Writer>,
     pub gate: Mutex<Gate>,
@@ -160,6 +162,7 @@ impl LogState {
             config,
             segments,
             attempts: SpareAttempts::default(),
+            process: OpeningProcess::current(),
             writer: Mutex::new(writer),
             gate: Mutex::new(Gate { sleepers: Vec::with_capacity(EXPECTED_SLEEPERS), ..Gate::default() }),
             work: Condvar::new(),
@@ -191,6 +194,12 @@ impl LogState {
         }
     }
 
+    /// Fails in a child of the process that opened the log: a flusher of the parent never ends there.
+    #[inline]
+    pub fn check_process(&self) -> Result<(), LogError> {
+        if self.process.is_current() { Ok(()) } else { Err(LogError::Forked { opened_by: self.process.id() }) }
+    }
+
     /// Fails if the log is poisoned or closed.
     #[inline]
     pub fn open_for_appending(&self) -> Result<(), LogError> {
@@ -213,6 +222,7 @@ impl LogState {
             self.arrived.fetch_add(1, Ordering::Relaxed);
         }
         while self.ring.tail() < to {
+            self.check_process()?;
             self.healthy()?;
             if let Some(role) = self.role_or_sleep(to) {
                 if gather {

@@ -160,6 +160,7 @@ impl Log {
     /// Forces everything, ends the log with a closing block and stops its threads, so that its files can be opened
     /// again. No append may be running; later ones fail. A second close has no effect.
     pub(crate) fn close(&self) -> Result<(), LogError> {
+        self.shared.check_process()?;
         if self.shared.closed.swap(true, Ordering::SeqCst) {
             return self.shared.healthy();
         }

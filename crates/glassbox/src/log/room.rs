@@ -88,6 +88,7 @@ impl LogState {
                 if needed > self.usable(&writer) {
                     return Err(LogError::NoRoom { cause });
                 }
+            self.check_process()?;
                 // No record is in flight, so this one gets a block for itself.
                 let change = if purpose == Purpose::Change { head + size } else { order.limit(Purpose::Change) };
                 order.set_limits(change, order.limit(Purpose::Undo).max(head + size));

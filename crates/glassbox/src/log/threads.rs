@@ -84,8 +84,12 @@ impl Threads {
         Ok(threads)
     }
 
-    /// Stops the threads and waits for them. Flushes nothing.
+    /// Stops the threads and waits for them. Flushes nothing. A child of the process that started them has none.
     pub fn stop(&mut self, shared: &LogState) {
+        if !shared.process.is_current() {
+            std::mem::forget(std::mem::take(&mut self.0));
+            return;
+        }
         {
             let mut gate = shared.gate();
             gate.stop = true;

@@ -28,7 +28,7 @@ use crate::config::{Config, Execution, LogKind};
 use crate::error::Error;
 use crate::executed::{Counters, Executed, PartitionStats, RunningCall, TableUsage};
 use crate::health::Health;
-use crate::io::Clock;
+use crate::io::{Clock, OpeningProcess};
 use crate::log::{Log, LogError, Lsn};
 use crate::partitioned::log_records::values::VALUES;
 use crate::procedure::{AbortReason, Aborts, Declared, PartitionSet, Partitions, Procedure, Retry, Stop};
@@ -50,6 +50,8 @@ pub(crate) struct Engine {
     pub(crate) clock: Box<dyn Clock>,
     procedures: ProcedureNumbers,
     health: Health,
+    /// The process with the threads that run calls.
+    pub(super) process: OpeningProcess,
     pub(super) cores: Cores,
     /// Runs that touched a partition that their declaration, said to be complete, did not name.
     pub(crate) misdeclared: AtomicU64,
@@ -99,6 +101,7 @@ impl Engine {
             clock,
             procedures,
             health,
+            process: OpeningProcess::current(),
             cores,
             misdeclared,
             known_usage: Mutex::default(),

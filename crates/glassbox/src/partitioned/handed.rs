@@ -339,6 +339,10 @@ impl<N> HandedCall<'_, N> {
 
 impl<N> Drop for HandedCall<'_, N> {
     fn drop(&mut self) {
+        if !self.engine.process.is_current() {
+            // The threads that could run it are the parent's.
+            return;
+        }
         self.await_run();
         let functions = self.head().functions;
         // SAFETY: it has run, so it is this thread's.

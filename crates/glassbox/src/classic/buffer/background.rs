@@ -11,12 +11,13 @@ use super::pool::{BufferPool, WriterRequests, WriterSignal};
 use super::write_ahead::WriteAhead;
 use crate::classic::latch::Latch;
 use crate::error::Error;
-use crate::io::IoError;
+use crate::io::{IoError, OpeningProcess};
 
 /// The running thread. Dropping it stops the thread and waits for its end; dirty pages stay dirty.
 pub(crate) struct BackgroundWriter {
     signal: Arc<WriterSignal>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    process: OpeningProcess,
 }
 
 impl BackgroundWriter {
@@ -42,11 +43,18 @@ impl BackgroundWriter {
         };
         let thread = Builder::new().name("glassbox-pages".into()).spawn(run);
         let error = |e| IoError::new(std::path::Path::new("pages"), "start a thread for", e);
-        Ok(Self { signal, thread: Mutex::new(Some(thread.map_err(error)?)) })
+        let thread = Mutex::new(Some(thread.map_err(error)?));
+        Ok(Self { signal, thread, process: OpeningProcess::current() })
     }
 
-    /// Stops the thread and waits for it.
+    /// Stops the thread and waits for it. A child of the process that started it has no such thread.
     pub(crate) fn stop(&self) {
+        if !self.process.is_current() {
+            if let Ok(mut thread) = self.thread.try_lock() {
+                std::mem::forget(thread.take());
+            }
+            return;
+        }
         {
             let mut requests = self.signal.requests();
             requests.stop = true;
