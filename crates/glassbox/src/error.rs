@@ -115,13 +115,16 @@ pub enum Error {
         limit: usize,
     },
     /// Another prepared transaction has this name, or one that runs.
-    #[error("a transaction with the name `{name}` is prepared already: end that one first, or take another name")]
+    #[error(
+        "a transaction with the name `{}` is prepared already: end that one first, or take another name",
+        name.escape_debug()
+    )]
     AlreadyPrepared {
         /// The name.
         name: String,
     },
     /// No prepared transaction has this name.
-    #[error("no transaction with the name `{name}` is prepared: it has ended, or was never prepared")]
+    #[error("no transaction with the name `{}` is prepared: it has ended, or was never prepared", name.escape_debug())]
     NotPrepared {
         /// The name.
         name: String,
@@ -305,10 +308,10 @@ impl From<LogError> for Error {
         match error {
             LogError::NoRoom { cause } => Self::NoRoom { cause },
             LogError::TooLarge { most, .. } => Self::TooLarge { name: "a transaction", max_bytes: most },
+            LogError::Forked { opened_by } => Self::Forked { opened_by },
             other => Self::Log(other),
         }
     }
-            LogError::Forked { opened_by } => Self::Forked { opened_by },
 }
 
 /// An error that is one text, as the field `problem`.

@@ -174,9 +174,11 @@ impl AnyEngine {
     }
 
     /// The space of each table: cheap in the partitioned engine; the classic engine reads all their pages. Empty if the
-    /// engine is closed, because another process may have opened the files.
+    /// engine has stopped, because a transaction may have been interrupted half-way, and of the classic engine if it is
+    /// closed, because another process may have opened the files.
     pub(crate) fn usage(&self, catalog: &Catalog) -> Vec<TableUsage> {
         match self {
+            _ if self.why_stopped().is_some() => Vec::new(),
             Self::Partitioned(engine) => engine.usage(&catalog.tables),
             Self::Classic(engine) if engine.health().is_closed() => Vec::new(),
             Self::Classic(engine) => engine.usage(),
@@ -215,16 +217,30 @@ impl AnyEngine {
         }
     }
 
-    /// Inconsistencies of indexes and of replicated tables, one message each.
+    /// The error that stopped the engine; of the log, also if no caller has met it yet. The transactions that it
+    /// interrupted are half done in memory, and only the next opening undoes them.
+    fn why_stopped(&self) -> Option<Error> {
+        let log = self.log().map_or(Ok(()), Log::check).map_err(Error::from);
+        self.health().check_running().and(log).err()
+    }
+
+    /// Inconsistencies of indexes and of replicated tables, one message each. Of an engine that has stopped, the only
+    /// message is the reason.
     pub(crate) fn verify(&self, catalog: &Catalog) -> Vec<String> {
+        let stopped = |error: Error| vec![format!("{error}; open it again, then verify")];
+        if let Some(error) = self.why_stopped() {
+            return stopped(error);
+        }
         let closed = if self.health().is_closed() { self.check() } else { Ok(()) };
         if let Err(error) = closed.and_then(|()| self.await_transactions(Until::Progress)) {
             return vec![error.to_string()];
         }
-        match self {
+        let wrong = match self {
             Self::Partitioned(engine) => engine.verify(&catalog.tables),
             Self::Classic(engine) => engine.verify(),
-        }
+        };
+        // It may have stopped meanwhile.
+        self.why_stopped().map_or(wrong, stopped)
     }
 
     /// Number of partitions.

@@ -260,7 +260,7 @@ impl Database {
 
     /// Counts since the database was opened, and the space of its tables. Waits for no transaction: if one runs on a
     /// partition for more than ten milliseconds, the last known space of that partition is returned. The classic engine
-    /// reads all pages of all tables.
+    /// reads all pages of all tables. A database that has stopped shows no tables.
     pub fn stats(&self) -> Stats {
         Stats::collect(&self.inner, self.inner.is_own())
     }
@@ -309,7 +309,8 @@ impl Database {
 
     /// Checks, in memory, every index against its table, and the copies of replicated tables against each other.
     /// Returns the inconsistencies, one message each. No transaction runs meanwhile; if one runs for more than ten
-    /// seconds, the result is a message about it instead.
+    /// seconds, the result is a message about it instead. A database that has stopped is not checked: the only message
+    /// is the error that stopped it.
     pub fn verify(&self) -> Vec<String> {
         match self.inner.check_process() {
             Ok(()) => self.inner.engine.verify(&self.inner.catalog),
@@ -338,8 +339,8 @@ impl Database {
     /// as durable stay durable), a checkpoint cannot be written, or the database has stopped: without a log the next
     /// opening finds the last checkpoint.
     pub fn close(&self) -> Result<(), Error> {
-        self.inner.engine.health().refuse_nested()?;
         self.inner.check_process()?;
+        self.inner.engine.health().refuse_nested()?;
         let mut background = self.background.lock().unwrap_or_else(PoisonError::into_inner);
         if background.closed {
             return Ok(());
@@ -356,7 +357,6 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // No caller can receive an error here; every transaction answered as durable was forced before.
         if !self.inner.is_own() {
             // The threads, the files and the locks are the parent's, and another thread of the parent may have held
             // any lock of memory at the fork. So nothing is dropped.
@@ -365,6 +365,7 @@ impl Drop for Database {
             std::mem::forget((background.checkpointer.take(), background.executors.take()));
             return;
         }
+        // No caller can receive an error here; every transaction answered as durable was forced before.
         let _ = self.close();
     }
 }

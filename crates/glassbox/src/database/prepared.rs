@@ -19,6 +19,14 @@ impl Database {
     /// is there, the database opens only with the indexes that it has. Transactions that wait for each other's locks in
     /// two databases are no deadlock to either, so a call of this waits until another thread ends one of the two.
     ///
+    /// A call that needs a row of a prepared transaction waits for the decision: without
+    /// [`ClassicConfig::lock_timeout_ms`](crate::config::ClassicConfig::lock_timeout_ms) for ever, if there is none. So
+    /// does a call that only inserts next to such a row. An insert locks the next key of each index, which keeps
+    /// phantoms from scans, so it waits if the transaction has locked that key, however far away the key is: an
+    /// insert of group 0 waits for a prepared insert of group 4 while no key lies between the two.
+    /// [`Database::sessions`] shows the waits under way and the names that they wait for, [`Database::explain_waits`]
+    /// those that have ended.
+    ///
     /// ```
     /// use glassbox::{Catalog, Config, Database, Procedure, Record, Stop, Transaction};
     /// use serde::{Deserialize, Serialize};
@@ -71,6 +79,7 @@ impl Database {
     /// When the procedure does, after rolling it back.
     pub fn prepare<P: Procedure>(&self, name: &str, procedure: &P) -> Result<P::Output, Error> {
         let mut answer = Answer::Empty;
+        self.inner.check_process()?;
         let lsn = self.inner.engine.on_prepared(|engine| engine.prepare(name, procedure, &mut answer))?;
         self.inner.force(lsn)?;
         answer.into_result()
@@ -79,7 +88,6 @@ impl Database {
     /// Commits a prepared transaction, and returns when that is durable, whatever the configured durability: the
     /// coordinator can forget its decision then. A close that waits for transactions does not keep it from that.
     ///
-        self.inner.check_process()?;
     /// # Errors
     /// [`Error::NotPrepared`] when there is none of this name, durably: a coordinator that repeats a decision can
     /// ignore it. Others when the database has stopped; the transaction is then committed, or prepared after the
@@ -97,6 +105,7 @@ impl Database {
     }
 
     fn end_prepared(&self, name: &str, commit: bool) -> Result<(), Error> {
+        self.inner.check_process()?;
         match self.inner.engine.on_prepared(|engine| engine.end_prepared(name, commit)) {
             Ok(lsn) => self.inner.force(lsn),
             Err(error) => {
@@ -105,12 +114,13 @@ impl Database {
                     self.inner.force(engine.log().appended())?;
                 }
                 Err(error)
-        self.inner.check_process()?;
             }
         }
     }
 
-    /// The prepared transactions, in the order of their names. Empty on the partitioned engine, which has none.
+    /// The prepared transactions, in the order of their names. Empty on the partitioned engine, which has none. Of a
+    /// database that has stopped, those that were prepared and not being ended when it stopped; the next opening lists
+    /// those, and the ones whose end did not reach the log.
     pub fn prepared(&self) -> Vec<PreparedTransaction> {
         let list = |engine| self.inner.read_shared(engine, classic::Engine::prepared);
         self.inner.engine.as_classic().map(list).unwrap_or_default()

@@ -41,4 +41,5 @@ pub use error::LogError;
 pub(crate) use log::{Appender, Log};
 pub(crate) use look::{ExpectedLog, LogFound, look_into_log, older_or, refused};
 pub use lsn::Lsn;
+pub(crate) use room::BLOCK_COST;
 pub(crate) use segments::{DIRECTORY, is_log_file};

@@ -13,12 +13,18 @@
 //! not fit the rest of a segment wastes less than its own length there.
 //!
 //! *A rollback needs room too.* In a log whose transactions append while they run (`LogConfig::undo_room`) each
-//! appender sets how many bytes its rollback would append. Changes have a lower limit: a third of the room beyond those
-//! bytes, since a change needs its own length, and its rollback up to twice that. Records that roll back or end a
-//! transaction, and those of a checkpoint, may use all of the room.
+//! appender sets how many bytes its rollback would append, in the worst case with a block for each record. Changes have
+//! a lower limit: a part of the room beyond those bytes (see [`SHARE`]). Records that roll back or end a transaction,
+//! and those of a checkpoint, may use all of the room.
+//!
+//! *Where the blocks in flight would need all the room*, because appenders are many and segments small, or the segment
+//! is nearly used up, records are admitted one at a time: each is flushed before the next gets its position, so no
+//! block but its own is in flight. A change is admitted then if the files have room for it, for its rollback, and for
+//! the rollbacks of all active transactions. This needs no relation between the number of appenders and the size of
+//! segments, so every configuration keeps the room of its rollbacks.
 
-use std::sync::PoisonError;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::error::LogError;
 use super::flush::{ANY_FLUSH, LogState};
@@ -28,7 +34,13 @@ use super::writer::{MAX_BLOCK_BYTES, Writer};
 use crate::io::{Clock, IoError, RealClock};
 
 /// Maximum bytes of a block beyond its records: its header, and the rest of its last sector.
-const BLOCK_COST: u64 = BLOCK_HEADER_BYTES as u64 + SECTOR_BYTES;
+pub(crate) const BLOCK_COST: u64 = BLOCK_HEADER_BYTES as u64 + SECTOR_BYTES;
+
+/// The part of the room that changes in flight may take, as a divisor: each needs its own length, and its rollback up
+/// to twice that if the records of a rollback share blocks; where the disk is known to be full, as many bytes as a
+/// rollback of the smallest records takes in blocks of their own.
+const SHARE: u64 = 3;
+const SHARE_WHEN_FULL: u64 = 18;
 
 /// Room reserved for the records of a checkpoint, which frees segments.
 const CHECKPOINT_BYTES: u64 = 8 << 10;
@@ -38,6 +50,8 @@ const CHECKPOINT_BYTES: u64 = 8 << 10;
 pub(super) struct SpareAttempts {
     /// The last failure to make a spare, and the time before which no other attempt is made.
     failed: Mutex<Option<(u64, Arc<IoError>)>>,
+    /// Whether the last attempt failed.
+    is_failing: AtomicBool,
     clock: RealClock,
 }
 
@@ -48,8 +62,11 @@ impl LogState {
         let blocks = self.config.appenders as u64 + 2 + usable / (MAX_BLOCK_BYTES / 2);
         let room = usable.saturating_sub(blocks * BLOCK_COST);
         let (order, tail) = (self.ring.order(), self.ring.tail());
-        let changes =
-            if self.config.undo_room { room.saturating_sub(CHECKPOINT_BYTES + order.undo_bytes()) / 3 } else { room };
+        let share = if self.attempts.is_failing.load(Ordering::Relaxed) { SHARE_WHEN_FULL } else { SHARE };
+        let changes = match self.config.undo_room {
+            true => room.saturating_sub(CHECKPOINT_BYTES + order.undo_bytes()) / share,
+            false => room,
+        };
         order.set_limits(tail + changes, tail + room);
         order.set_scarce(room < self.segments.segment_bytes() / 2);
     }
@@ -72,6 +89,7 @@ impl LogState {
     #[cold]
     pub fn raise_limit(&self, size: u64, purpose: Purpose) -> Result<(), LogError> {
         loop {
+            self.check_process()?;
             self.healthy()?;
             let Some(role) = self.role_or_sleep(ANY_FLUSH) else { continue };
             let (order, head) = (self.ring.order(), self.ring.head());
@@ -84,14 +102,22 @@ impl LogState {
             if head == self.ring.tail() {
                 let alone = block_bytes(size);
                 let rolls_back = purpose == Purpose::Change && self.config.undo_room;
-                let needed = if rolls_back { 3 * alone + CHECKPOINT_BYTES + order.undo_bytes() } else { alone };
-                if needed > self.usable(&writer) {
+                let rollback = 2 * size + 3 * BLOCK_COST + CHECKPOINT_BYTES + order.undo_bytes();
+                let needed = if rolls_back { alone + rollback } else { alone };
+                let usable = self.usable(&writer);
+                if needed > usable {
                     return Err(LogError::NoRoom { cause });
                 }
-            self.check_process()?;
-                // No record is in flight, so this one gets a block for itself.
-                let change = if purpose == Purpose::Change { head + size } else { order.limit(Purpose::Change) };
-                order.set_limits(change, order.limit(Purpose::Undo).max(head + size));
+                // No record is in flight, so a change gets a block for itself, and the records of a rollback one block
+                // together: a flush in between computes the limits from the room that is left.
+                let (change, undo) = match purpose {
+                    Purpose::Change => (head + size, head + size),
+                    Purpose::Undo => {
+                        let together = usable.saturating_sub(BLOCK_COST).min(MAX_BLOCK_BYTES / 2).max(size);
+                        (order.limit(Purpose::Change), head + together)
+                    }
+                };
+                order.set_limits(change, order.limit(Purpose::Undo).max(undo));
                 return Ok(());
             }
             drop(writer);
@@ -115,6 +141,7 @@ impl LogState {
             return Err(Arc::clone(cause));
         }
         let made = self.segments.prepare_another().map_err(Arc::new);
+        self.attempts.is_failing.store(made.is_err(), Ordering::Relaxed);
         *failed = made.as_ref().err().map(|cause| {
             let now = self.attempts.clock.monotonic_ns();
             (now + (now - begun), Arc::clone(cause))

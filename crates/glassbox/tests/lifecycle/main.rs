@@ -3,8 +3,10 @@
 mod caught_panics;
 mod closing;
 mod durability;
+mod full_disk;
 mod promises;
 mod settings;
+mod stopped;
 mod too_large;
 mod trial_runs;
 mod waiting;

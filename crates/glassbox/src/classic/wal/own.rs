@@ -2,7 +2,7 @@
 
 use super::record::LogRecord;
 use crate::classic::change::Start;
-use crate::log::Lsn;
+use crate::log::{BLOCK_COST, Lsn};
 
 /// A buffer that grew beyond this many bytes for one transaction is not kept for the next.
 const KEPT_BYTES: usize = 1 << 20;
@@ -10,8 +10,9 @@ const KEPT_BYTES: usize = 1 << 20;
 /// The room that there is at least, once there is any.
 const FEWEST_BYTES: usize = 4 << 10;
 
-/// Bytes that a compensation takes beyond what it undoes: its frame, and its part in the blocks of a rollback.
-const UNDO_BYTES_PER_RECORD: u64 = 64;
+/// Maximum bytes that a compensation takes beyond the record that it undoes: its frame, and a block of its own. Forces
+/// by other threads, or by writes of pages, can end a block after each record.
+const UNDO_BYTES_PER_RECORD: u64 = 64 + BLOCK_COST;
 
 /// A stack of updates that can be undone, as stored, one behind the other in one buffer.
 #[derive(Debug, Default)]
