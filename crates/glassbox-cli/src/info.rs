@@ -25,8 +25,15 @@ pub struct InfoArguments {
 /// Prints the contents.
 pub fn run(arguments: &InfoArguments) -> anyhow::Result<Verdict> {
     let inspector = Inspector::open(&arguments.dir)?;
-    let summary = inspector.summary()?;
     let mut out = io::BufWriter::new(io::stdout().lock());
+    let summary = match inspector.summary() {
+        Ok(summary) => summary,
+        Err(error) => {
+            refused(&mut out, &inspector)?;
+            out.flush()?;
+            return Err(error.into());
+        }
+    };
     storage(&mut out, inspector.manifest(), &summary)?;
     if summary.volume.is_some() {
         writeln!(out, "batches     of reads, on this machine: {}", inspector.batched_reads())?;
@@ -39,6 +46,44 @@ pub fn run(arguments: &InfoArguments) -> anyhow::Result<Verdict> {
     }
     out.flush()?;
     Ok(Verdict::Good)
+}
+
+/// Prints the part of a refused database that can be read: its manifest, the names of its files, the schema.
+fn refused(out: &mut impl Write, inspector: &Inspector) -> anyhow::Result<()> {
+    let current = inspector.manifest();
+    writeln!(out, "database    {:032x}", current.database_id)?;
+    writeln!(out, "REFUSED     the error follows; from the manifest and the names of files:")?;
+    manifest(out, "manifest", current)?;
+    if let Some(new) = inspector.new_manifest() {
+        manifest(out, "manifest.new", &new)?;
+    }
+    let files = inspector.files()?;
+    let width = files.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    for (name, bytes) in &files {
+        writeln!(out, "file        {name:width$}  {}", format::bytes(*bytes))?;
+    }
+    for schema in &current.tables {
+        writeln!(out, "\ntable {}: {} bytes each row", schema.name, schema.row_width)?;
+        columns(out, schema)?;
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+fn manifest(out: &mut impl Write, file: &str, manifest: &Manifest) -> io::Result<()> {
+    let Manifest { generation, log_start, log_end, .. } = manifest;
+    writeln!(out, "{file:<12}  generation {generation}: log from position {log_start}, known to reach {log_end}")?;
+    if let Some(volume) = &manifest.volume {
+        writeln!(
+            out,
+            "            pages of {} bytes, checkpoint at position {}",
+            volume.page_bytes, volume.checkpoint
+        )?;
+    }
+    match &manifest.checkpoint {
+        Some(checkpoint) => writeln!(out, "            checkpoint {}", checkpoint.file),
+        None => Ok(()),
+    }
 }
 
 fn storage(out: &mut impl Write, manifest: &Manifest, summary: &Summary) -> io::Result<()> {
@@ -127,8 +172,9 @@ fn volume(out: &mut impl Write, manifest: &Manifest, summary: &Summary, volume: 
         let (changes, locks) = (format::count(*changes), format::count(*locks));
         writeln!(
             out,
-            "prepared    `{name}`, transaction {transaction}: {changes} changes, {locks} locks; it waits for \
-             commit_prepared or roll_back_prepared"
+            "prepared    `{}`, transaction {transaction}: {changes} changes, {locks} locks; it waits for \
+             commit_prepared or roll_back_prepared",
+            name.escape_debug()
         )?;
     }
     writeln!(
@@ -171,8 +217,6 @@ fn table(
     usage: Option<&TableUsage>,
 ) -> io::Result<()> {
     let rows = if calls { counted.checkpoint_rows } else { counted.rows };
-    let name = |&position: &usize| &*schema.columns[position].name;
-    let names = |positions: &[usize]| positions.iter().map(name).collect::<Vec<_>>().join(", ");
     writeln!(
         out,
         "\ntable {}: {} rows, {} ({} bytes each)",
@@ -185,6 +229,13 @@ fn table(
         let indexes = usage.index_bytes.iter().map(|(_, bytes)| bytes).sum();
         writeln!(out, "  on pages: {} of rows, {} of indexes", format::bytes(usage.row_bytes), format::bytes(indexes))?;
     }
+    columns(out, schema)
+}
+
+/// Prints the keys, the indexes and the columns of a table.
+fn columns(out: &mut impl Write, schema: &TableSchema) -> io::Result<()> {
+    let name = |&position: &usize| &*schema.columns[position].name;
+    let names = |positions: &[usize]| positions.iter().map(name).collect::<Vec<_>>().join(", ");
     let placement =
         schema.partition_by.as_ref().map_or("replicated".to_owned(), |it| format!("partitioned by {}", name(it)));
     let access = match schema.access {

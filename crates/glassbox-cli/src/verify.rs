@@ -73,6 +73,9 @@ fn volume(out: &mut impl Write, volume: &VolumeVerification) -> io::Result<()> {
         count(volume.redone),
         count(volume.rolled_back),
     )?;
+    if volume.prepared > 0 {
+        writeln!(out, "prepared    {}, wait for a decision; checked without their changes", count(volume.prepared))?;
+    }
     writeln!(out, "space       {} pages are in use, each compared with its owner", count(volume.used))?;
     Ok(())
 }

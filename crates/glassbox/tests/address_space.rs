@@ -71,3 +71,25 @@ fn a_database_without_address_space_names_table_bytes_that_fit() {
     assert!(fits << 13 > 1 << 45 && error.contains(&format!("{TABLES} tables")), "{error}");
     open(fits).unwrap();
 }
+
+/// Case 34: the number was 512 times what had been set.
+#[test]
+fn a_database_under_a_limit_names_table_bytes_that_fit_the_limit() {
+    const TEST: &str = "a_database_under_a_limit_names_table_bytes_that_fit_the_limit";
+    let open = |table_bytes| {
+        Database::in_memory(Config::default().with_partitions(2).with_table_bytes(table_bytes), catalog())
+    };
+    if std::env::var_os(IS_LIMITED).is_some() {
+        let set = 2 << 30;
+        let error = open(set).map(drop).unwrap_err().to_string();
+        let fits = number_after(&error, "set `table_bytes` to ");
+        assert!(fits <= set / 2, "{error}");
+        open(fits).unwrap_or_else(|error| panic!("with {fits}: {error}"));
+        return;
+    }
+    let limited = format!("ulimit -v 12000000; exec \"$0\" --exact {TEST} --nocapture");
+    let mut command = Command::new("sh");
+    let ran = command.args(["-c", &limited]).arg(std::env::current_exe().unwrap()).env(IS_LIMITED, "1").output();
+    let ran = ran.unwrap();
+    assert!(ran.status.success(), "{}\n{}", String::from_utf8_lossy(&ran.stdout), String::from_utf8_lossy(&ran.stderr));
+}

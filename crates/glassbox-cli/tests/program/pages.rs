@@ -106,16 +106,56 @@ fn info_lists_prepared_transactions_and_counts_rows_without_them() {
         let prepared: Vec<_> = out.lines().filter(|line| line.starts_with("prepared")).collect();
         assert!(prepared.len() == 1 && prepared[0].starts_with("prepared    `payment 17`, transaction "), "{out}");
         assert!(prepared[0].ends_with(" locks; it waits for commit_prepared or roll_back_prepared"), "{out}");
+        let verified = run_well(&["verify", text(path)]).out;
+        assert!(verified.contains("prepared    1, wait for a decision; checked without their changes\n"), "{verified}");
         assert!(out.contains(" 0 transactions to roll back") && out.contains("\ntable thing: 200 rows"), "{out}");
         let rows = run_well(&["dump", text(path), "thing", "--format", "csv"]).out;
         assert!(rows.contains("\n5,-5,"), "it is not deleted yet: {rows}");
-        run_well(&["verify", text(path)]);
     }
     let db = open(&closed);
     db.commit_prepared("payment 17").unwrap();
     db.close().unwrap();
     let out = run_well(&["info", text(&closed)]).out;
     assert!(out.contains("\ntable thing: 199 rows") && !out.contains("payment 17"), "{out}");
+}
+
+/// Case 34: a name with a line break broke the list.
+#[test]
+fn info_shows_control_characters_of_names_escaped() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    fill(&db);
+    assert!(db.prepare("a\n\u{1b}[31mred", &Remove { id: 5 }).unwrap());
+    db.close().unwrap();
+    let out = run_well(&["info", text(dir.path())]).out;
+    assert!(out.contains("prepared    `a\\n\\u{1b}[31mred`, transaction ") && !out.contains('\u{1b}'), "{out}");
+}
+
+/// Cases 29 and 34: the error alone left an operator without any other facts.
+#[test]
+fn info_of_a_refused_manifest_shows_what_can_be_read_and_the_advice_works() {
+    let dir = tempfile::tempdir().unwrap();
+    let [manifest, new] = ["manifest", "manifest.new"].map(|name| dir.path().join(name));
+    let db = open(dir.path());
+    fill(&db);
+    db.close().unwrap();
+    let older = std::fs::read(&manifest).unwrap();
+    let db = open(dir.path());
+    db.checkpoint().unwrap();
+    db.transaction(|tx| tx.insert(&priced(7, 1001))).unwrap();
+    db.close().unwrap();
+    std::fs::rename(&manifest, &new).unwrap();
+    std::fs::write(&manifest, older).unwrap();
+    let ran = run(&["info", text(dir.path())]);
+    assert_eq!(ran.status, Some(1), "{}", ran.out);
+    assert!(ran.err.contains("an older copy") && ran.err.contains("manifest.new"), "{}", ran.err);
+    for shown in
+        ["\ndatabase    ", "\nmanifest      generation ", "\nmanifest.new  generation ", "\ntable thing: ", "  log/0"]
+    {
+        assert!(format!("\n{}", ran.out).contains(shown), "no {shown:?} in {}", ran.out);
+    }
+    std::fs::rename(&new, &manifest).unwrap();
+    assert!(run_well(&["verify", text(dir.path())]).out.contains("All is well."));
 }
 
 #[test]

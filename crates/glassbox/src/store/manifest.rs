@@ -134,10 +134,15 @@ impl Manifest {
 
     /// Reads the manifest; `None` when there is none.
     pub(crate) fn read(files: &dyn Files) -> Result<Option<Self>, Error> {
-        if !files.exists(MANIFEST)? {
+        Self::read_file(files, MANIFEST)
+    }
+
+    /// Reads a manifest from the file of this name; `None` when there is none.
+    pub(crate) fn read_file(files: &dyn Files, name: &str) -> Result<Option<Self>, Error> {
+        if !files.exists(name)? {
             return Ok(None);
         }
-        let file = files.open(MANIFEST)?;
+        let file = files.open(name)?;
         let mut bytes = vec![0; file.len()? as usize];
         file.read_exact_at(&mut bytes, 0)?;
         let damaged = |offset, problem: &str| Error::Damaged {

@@ -27,8 +27,8 @@ mod store;
 mod tests;
 
 pub(crate) use checkpoint_reader::{CheckpointBlock, CheckpointFile, damaged};
-pub(crate) use checkpoint_writer::{CheckpointWriter, REPLICATED, WrittenCheckpoint};
-pub(crate) use manifest::MANIFEST;
+pub(crate) use checkpoint_writer::{CheckpointWriter, DIRECTORY as CHECKPOINTS, REPLICATED, WrittenCheckpoint};
 pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
+pub(crate) use manifest::{MANIFEST, TEMPORARY as NEW_MANIFEST};
 pub(crate) use merge::merge_catalog;
 pub(crate) use store::{Store, is_store_file};

@@ -30,32 +30,63 @@ const LOOK_EVERY: Duration = Duration::from_micros(500);
 
 /// Partitions with empty tables; `numbers` are the tables' numbers in the files.
 pub(crate) fn new_cells(kinds: &[TableKind], numbers: &[u16], config: &Config) -> Result<Box<[Cell]>, Error> {
+    let created = create_cells(kinds, numbers, config.partitions, config.table_bytes);
+    // The error is described when the cells that were created have returned their address space.
+    created.map_err(|(error, kind)| no_address_space(&error, &kinds[kind], kinds, numbers, config))
+}
+
+/// An error says which of `kinds` has no address space.
+fn create_cells(
+    kinds: &[TableKind],
+    numbers: &[u16],
+    partitions: usize,
+    table_bytes: usize,
+) -> Result<Box<[Cell]>, (CannotReserve, usize)> {
     let places = kinds.iter().map(|kind| kind.id + 1).max().unwrap_or(0);
-    (0..config.partitions)
-        .map(|partition| {
-            let mut tables: Vec<_> = (0..places).map(|_| None).collect();
-            for (kind, &number) in kinds.iter().zip(numbers) {
-                let table = (kind.create)(number, config.table_bytes);
-                tables[kind.id] = Some(table.map_err(|error| no_address_space(&error, kind, kinds, config))?);
-            }
-            Ok(Cell::new(Partition::new(tables, mix(partition as u64))))
-        })
-        .collect()
+    let create = |partition: usize| {
+        let mut tables: Vec<_> = (0..places).map(|_| None).collect();
+        for (at, (kind, &number)) in kinds.iter().zip(numbers).enumerate() {
+            tables[kind.id] = Some((kind.create)(number, table_bytes).map_err(|error| (error, at))?);
+        }
+        Ok(Cell::new(Partition::new(tables, mix(partition as u64))))
+    };
+    (0..partitions).map(create).collect()
 }
 
 /// Address space that a process has for its tables, as far as the processor goes: half of 47 bits.
 const ADDRESS_SPACE_BYTES: usize = 1 << 46;
+/// No table has less.
+const MIN_TABLE_BYTES: usize = 2 << 20;
 
 /// The rows of each table, and each of its indexes, have address space of their own in each partition.
 #[cold]
-fn no_address_space(error: &CannotReserve, kind: &TableKind, kinds: &[TableKind], config: &Config) -> Error {
+fn no_address_space(
+    error: &CannotReserve,
+    kind: &TableKind,
+    kinds: &[TableKind],
+    numbers: &[u16],
+    config: &Config,
+) -> Error {
     let of_table = |kind: &TableKind| 2 + kind.schema.indexes.len();
     let regions = kinds.iter().map(of_table).sum::<usize>() * config.partitions;
-    let fits = 1_usize << (ADDRESS_SPACE_BYTES / regions).ilog2();
+    // At most half of the setting that was refused.
+    let largest = 1_usize << (ADDRESS_SPACE_BYTES / regions).min((config.table_bytes / 2).max(1)).ilog2();
+    let sizes = std::iter::successors(Some(largest), |bytes| Some(bytes / 2)).take_while(|&it| it >= MIN_TABLE_BYTES);
+    let mut works = sizes.filter(|&bytes| create_cells(kinds, numbers, config.partitions, bytes).is_ok());
+    let remedy = match works.next() {
+        Some(fits) => format!(
+            "set `table_bytes` to {fits} or less, or open fewer partitions; where memory is limited (`ulimit -v`, \
+             `vm.overcommit_memory=2`), a higher limit allows more"
+        ),
+        None => format!(
+            "raise the limit of the process's memory (`ulimit -v`, `vm.overcommit_memory=2`) and set `table_bytes` to \
+             {} or less, or open fewer partitions",
+            largest.max(MIN_TABLE_BYTES)
+        ),
+    };
     Error::OutOfMemory(format!(
         "the address space of the process is used up: table \"{}\" {error}; {} tables with their indexes, in {} \
-         partitions, reserve `table_bytes` {regions} times: set `table_bytes` to {fits} or less, or open fewer \
-         partitions; where memory is limited (`ulimit -v`, `vm.overcommit_memory=2`), raise the limit as well",
+         partitions, reserve `table_bytes` {regions} times: {remedy}",
         kind.schema.name,
         kinds.len(),
         config.partitions,

@@ -5,14 +5,16 @@ use std::sync::{Arc, OnceLock};
 
 use crate::error::Error;
 use crate::io::{BatchedReads, DirectoryLock, Files, RealFiles};
-use crate::log::{LogFound, look_into_log, refused};
+use crate::log::{self, LogFound, look_into_log, refused};
 use crate::partitioned::CommandHead;
 use crate::partitioned::log_records::values::{COMMAND, COMMAND_WITHOUT_DIGEST, VALUES};
 use crate::record::TableSchema;
 use crate::research::inspect::changes::{self, RowChange};
 use crate::research::inspect::contents::Contents;
 use crate::research::inspect::volume::Recovered;
-use crate::store::{CheckpointBlock, CheckpointFile, MANIFEST, Manifest, VolumeEntry, damaged};
+use crate::store::{
+    CHECKPOINTS, CheckpointBlock, CheckpointFile, MANIFEST, Manifest, NEW_MANIFEST, VolumeEntry, damaged,
+};
 
 /// Which state of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +80,26 @@ impl Inspector {
     /// The manifest.
     pub fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// A manifest that was to replace the current one, if a process that was killed, or a power failure, has left it.
+    pub fn new_manifest(&self) -> Option<Manifest> {
+        Manifest::read_file(&*self.files, NEW_MANIFEST).ok().flatten()
+    }
+
+    /// The names and lengths of the files, in bytes.
+    ///
+    /// # Errors
+    /// When a directory or a length cannot be read.
+    pub fn files(&self) -> Result<Vec<(String, u64)>, Error> {
+        let mut found = Vec::new();
+        for directory in ["", CHECKPOINTS, log::DIRECTORY] {
+            for name in self.files.list(directory)? {
+                let bytes = self.files.open(&name)?.len()?;
+                found.push((name, bytes));
+            }
+        }
+        Ok(found)
     }
 
     /// The rows of one table.

@@ -48,6 +48,8 @@ pub struct VolumeVerification {
     pub redone: u64,
     /// Loser transactions that undo rolled back.
     pub rolled_back: u64,
+    /// Prepared transactions, which wait for a decision. Everything was checked without their changes.
+    pub prepared: u64,
 }
 
 impl Inspector {
@@ -149,6 +151,7 @@ impl Inspector {
         }
         let volume = found.volume.get_or_insert_default();
         (volume.log_records, volume.redone, volume.rolled_back) = (of.log_records, of.redone, of.rolled_back);
+        volume.prepared = of.prepared.len() as u64;
         match of.engine.verify_space(&mut Vec::new()) {
             Ok(used) => volume.used = used,
             // The engine's own check has reported it.
