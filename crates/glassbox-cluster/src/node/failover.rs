@@ -7,6 +7,10 @@
 //! again. A replica is gone if its process was restarted, if its connection has been down for [`Limits::gone_us`], or
 //! if it has been silent for [`Limits::silent_us`]. Nothing is lost if that is a mistake: a primary that was replaced
 //! needs acknowledgements that it no longer gets.
+//!
+//! A primary and a backup that are cut from each other are not silent, and the primary waits for the backup. So the
+//! primary says which backup owes it acknowledgements for [`Limits::silent_us`]. That backup is left out; if all of
+//! several backups owe them, the primary is cut off, and a backup succeeds it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +42,11 @@ pub(crate) struct Watch {
 
 /// The longest time before a replica that could not follow is made a backup again, in microseconds.
 const MAX_PAUSE_US: u64 = 60_000_000;
+
+/// How long a replica may be silent, or a backup owe acknowledgements, in microseconds.
+pub(crate) fn silent_us(settings: AgreementSettings) -> u64 {
+    20_000 * u64::from(settings.election_ms)
+}
 
 /// All in microseconds.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +84,7 @@ impl Limits {
     fn of(settings: AgreementSettings) -> Self {
         let election_us = u64::from(settings.election_ms) * 1_000;
         let probe_us = u64::from(settings.heartbeat_ms) * 1_000;
-        Self { probe_us, gone_us: 2 * election_us, silent_us: 20 * election_us, copying_us: 200 * election_us }
+        Self { probe_us, gone_us: 2 * election_us, silent_us: silent_us(settings), copying_us: 200 * election_us }
     }
 }
 
@@ -162,11 +171,17 @@ impl Watch {
     fn note_decided(&mut self, now: &Configuration, now_us: u64, out: &mut Outbox) {
         let Some(before) = self.seen.replace(now.clone()).filter(|before| before.epoch < now.epoch) else { return };
         out.actions.extend(changes(&before, now).into_iter().map(Action::Report));
+        let unacked: Vec<_> = before.partitions.iter().map(|it| self.unacked(it).map(|(backup, _)| backup)).collect();
         for (replica, heard) in &mut self.replicas {
             if now.backup_since(*replica).is_some_and(|(_, since)| since > before.epoch) {
                 // One that cannot follow would copy all rows again and again.
                 let pause_us = if heard.joins.0 < 3 { 0 } else { self.times.gone_us << heard.joins.0.min(12) };
                 heard.joins = (heard.joins.0 + 1, now_us + pause_us.min(MAX_PAUSE_US));
+            }
+            // Its connection may still be cut in one direction: it would join, and owe acknowledgements again.
+            let was_cut = |partition: usize| unacked.get(partition).is_some_and(|it| *it == Some(*replica));
+            if now.since_of(*replica).is_none() && replica.partition().is_some_and(|it| was_cut(it.into())) {
+                heard.joins.1 = heard.joins.1.max(now_us + self.times.silent_us);
             }
         }
     }
@@ -187,7 +202,8 @@ impl Watch {
 
     /// Gives the group another primary, if the present one is gone and another replica has what it had.
     fn succeed(&self, replicas: &mut Replicas, epoch: u64, places: &mut Vec<Place>, now_us: u64) {
-        if !self.is_gone(replicas.primary, replicas, now_us) {
+        let (is_gone, unacked) = (self.is_gone(replicas.primary, replicas, now_us), self.unacked(replicas));
+        if !is_gone && !unacked.is_some_and(|(_, all)| all) {
             return;
         }
         let has_rows = |&(backup, since): &(Address, u64)| {
@@ -202,6 +218,9 @@ impl Watch {
             replicas.backups.retain(|(other, _)| *other != backup);
             // They join it.
             replicas.backups.iter_mut().for_each(|(_, since)| *since = epoch + 1);
+            return;
+        }
+        if !is_gone {
             return;
         }
         let returned = |replica: Address| match self.state(replica) {
@@ -227,7 +246,7 @@ impl Watch {
         let before = replicas.clone();
         replicas.backups.retain(|&(backup, since)| {
             let is_lost = matches!(self.state(backup), HeardState::Present(Presence::Lost, known) if known >= since);
-            !is_lost && !self.is_gone(backup, &before, now_us)
+            !is_lost && !self.is_cut_off(backup, since, &before, now_us) && !self.is_gone(backup, &before, now_us)
         });
         for (&replica, heard) in self.replicas.iter().filter(|(it, _)| it.group() == Some(group)) {
             let is_member = replicas.primary == replica || replicas.backups.iter().any(|(it, _)| *it == replica);
@@ -250,7 +269,34 @@ impl Watch {
     /// Whether the primary runs as such.
     fn serves(&self, replicas: &Replicas) -> bool {
         let state = self.state(replicas.primary);
-        matches!(state, HeardState::Present(Presence::Serves, known) if known >= replicas.since)
+        let is_one = |presence| matches!(presence, Presence::Serves | Presence::Unacked { .. });
+        matches!(state, HeardState::Present(presence, known) if is_one(presence) && known >= replicas.since)
+    }
+
+    /// The backup that owes the primary acknowledgements, and whether all of several do.
+    fn unacked(&self, replicas: &Replicas) -> Option<(Address, bool)> {
+        match (self.state(replicas.primary), replicas.primary) {
+            (
+                HeardState::Present(Presence::Unacked { backup: replica, all }, known),
+                Address::Replica { partition, .. },
+            ) if known >= replicas.since => Some((Address::Replica { partition, replica }, all)),
+            _ => None,
+        }
+    }
+
+    /// Whether the primary waits for this backup, which it does not reach.
+    fn is_cut_off(&self, backup: Address, since: u64, group: &Replicas, now_us: u64) -> bool {
+        let is_awaited = self.unacked(group).is_some_and(|(it, _)| it == backup);
+        // A report about the backup's former role does not count.
+        let known = match self.state(group.primary) {
+            HeardState::Present(_, known) => known,
+            _ => 0,
+        };
+        let receives_rows = |it: &Heard| {
+            matches!(it.state, HeardState::Present(Presence::Joins(_), _))
+                && now_us <= it.progress_us + self.times.silent_us
+        };
+        is_awaited && known >= since && !self.replicas.get(&backup).is_some_and(receives_rows)
     }
 
     fn state(&self, replica: Address) -> HeardState {
@@ -397,6 +443,33 @@ mod tests {
         watch.note(A, Presence::Serves, 2, 300_000);
         let (_, all, _) = decided(&mut watch, &next, 4_000 + GONE_US).unwrap();
         assert_eq!(all, [A, B]);
+    }
+
+    /// Case 35: all replicas answer, and the primary waits for one that does not acknowledge.
+    #[test]
+    fn a_backup_that_owes_acknowledgements_is_left_out_and_a_primary_cut_from_all_is_succeeded() {
+        let now = configuration();
+        let decides = |all, state_of_b| {
+            let mut watch = watch();
+            watch.note(B, state_of_b, 1, 1_000);
+            watch.note(A, Presence::Unacked { backup: 1, all }, 1, 1_000);
+            let replicas = decided(&mut watch, &now, 2_000).map(|(_, all, _)| all);
+            (replicas, watch)
+        };
+        let (left, mut watch) = decides(false, Presence::Follows);
+        assert_eq!(left, Some(vec![A, C]));
+        // Its connection may still be cut, so it is not added at once.
+        let next = now.without(B).unwrap();
+        for (ms, is_back) in [(100, false), (3_000, false), (3_200, true)] {
+            watch.note(A, Presence::Serves, 2, 1_000 * ms - 10);
+            watch.note(C, Presence::Follows, 2, 1_000 * ms - 10);
+            watch.note(B, Presence::Idle, 2, 1_000 * ms - 10);
+            watch.probe_at_us = 1_000 * ms;
+            let replicas = decided(&mut watch, &next, 1_000 * ms).map(|(_, all, _)| all);
+            assert_eq!(replicas, is_back.then(|| vec![A, C, B]), "after {ms} ms");
+        }
+        assert_eq!(decides(true, Presence::Follows).0, Some(vec![B, C]), "it is the primary that is cut off");
+        assert_eq!(decides(false, Presence::Joins(7)).0, None, "it receives rows");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
 use crate::deterministic::throttle::Throttle;
 use crate::node::agreed_log::AgreedLog;
+use crate::node::failover::silent_us;
 use crate::node::recovered::{RecoveredReplica, RecoveredState, Returned};
 use crate::node::role::{MakeShard, Role};
 use crate::participant::admission::Admission;
@@ -258,7 +259,7 @@ impl Member {
                 return newest.into_iter().for_each(|newest| self.configure(*newest, now_us, out));
             }
             (Message::Placed { .. }, _) => return,
-            (Message::Probe, _) => return self.say_presence(from, out),
+            (Message::Probe, _) => return self.say_presence(from, now_us, out),
             (message, _) => packet.message = message,
         }
         if packet.epoch > self.configuration.epoch {
@@ -299,9 +300,13 @@ impl Member {
     }
 
     /// Says how it is, to the elected coordinator.
-    fn say_presence(&self, to: Address, out: &mut Outbox) {
-        let presence = match &self.role {
-            Role::Primary(_) => Presence::Serves,
+    fn say_presence(&mut self, to: Address, now_us: u64, out: &mut Outbox) {
+        let limit_us = self.configuration.agreement.map_or(u64::MAX >> 1, silent_us);
+        let presence = match &mut self.role {
+            Role::Primary(partition) => match partition.store.stream.unresponsive(self.me, limit_us, now_us) {
+                Some((Address::Replica { replica: backup, .. }, all)) => Presence::Unacked { backup, all },
+                _ => Presence::Serves,
+            },
             Role::Backup(backup) if backup.lost().is_some() => Presence::Lost,
             Role::Backup(_) if self.journals && !self.is_based => Presence::Writes,
             Role::Backup(_) => Presence::Follows,

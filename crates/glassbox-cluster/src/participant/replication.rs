@@ -14,6 +14,9 @@ use crate::protocol::outbox::Outbox;
 pub(crate) struct ReplicationStream {
     /// Each backup, and the last entry that it acknowledged.
     backups: Vec<(Address, u64)>,
+    /// Backups that owed an acknowledgement at the last look: the last entry that they had acknowledged, and since when
+    /// that was so, in microseconds.
+    owing: Vec<(Address, u64, u64)>,
     /// The last entry's sequence number; the first is 1.
     last: u64,
     /// Messages with the entry that all backups have to acknowledge first, in order.
@@ -26,7 +29,7 @@ impl ReplicationStream {
     /// A stream that continues after this entry, which all of these backups have.
     pub(crate) fn new(backups: &[Address], last: u64) -> Self {
         let backups = backups.iter().map(|&backup| (backup, last)).collect();
-        Self { backups, last, waiting: VecDeque::new(), repeats: false }
+        Self { backups, owing: Vec::new(), last, waiting: VecDeque::new(), repeats: false }
     }
 
     /// The stream of a promoted backup: its own backups will join later, and its undecided runs are redone first. Its
@@ -51,6 +54,7 @@ impl ReplicationStream {
     /// Adds a backup that has everything so far.
     pub(crate) fn add(&mut self, backup: Address) {
         self.backups.retain(|(known, _)| *known != backup);
+        self.owing.retain(|(known, ..)| *known != backup);
         self.backups.push((backup, self.last));
     }
 
@@ -131,6 +135,21 @@ impl ReplicationStream {
         }
     }
 
+    /// Looks which backups owe an acknowledgement, and returns the first one that has acknowledged nothing for longer
+    /// than this limit, and whether all backups have, if there are several. Looks are compared with each other, so that
+    /// entries and acknowledgements need no clock.
+    pub(crate) fn unresponsive(&mut self, me: Address, limit_us: u64, now_us: u64) -> Option<(Address, bool)> {
+        let before = std::mem::take(&mut self.owing);
+        for &(backup, held) in self.backups.iter().filter(|(backup, held)| *backup != me && *held < self.last) {
+            let known = before.iter().find(|(other, at, _)| (*other, *at) == (backup, held));
+            self.owing.push((backup, held, known.map_or(now_us, |(.., since_us)| *since_us)));
+        }
+        let is_late = |(.., since_us): &&(Address, u64, u64)| now_us > since_us + limit_us;
+        let (first, _, _) = self.owing.iter().find(is_late)?;
+        let others = self.backups.iter().filter(|(backup, _)| *backup != me).count();
+        Some((*first, others > 1 && self.owing.iter().filter(is_late).count() == others))
+    }
+
     /// The last entry that all backups have acknowledged.
     pub(crate) fn held(&self) -> u64 {
         self.backups.iter().map(|&(_, held)| held).min().unwrap_or(self.last)
@@ -157,4 +176,27 @@ pub(crate) fn send_state(shard: &mut Shard, base: &Base, (to, since): (Address, 
     }
     let base = Box::new(Base { held: base.held, scheme: base.scheme, remembered: Vec::new() });
     out.send(to, Message::State { since, pieces, base });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Case 35: only a backup that owes acknowledgements, and sends none at all for the limit, is reported.
+    #[test]
+    fn a_backup_is_unresponsive_when_it_acknowledges_nothing_for_the_limit() {
+        let replica = |replica| Address::Replica { partition: 0, replica };
+        let (me, mut out) = (replica(0), Outbox::default());
+        let mut stream = ReplicationStream::new(&[replica(1), replica(2), me], 0);
+        assert_eq!(stream.unresponsive(me, 100, 1_000), None, "nothing is owed");
+        stream.append(|| Entry::NoOp, &mut out);
+        stream.append(|| Entry::NoOp, &mut out);
+        assert_eq!(stream.unresponsive(me, 100, 2_000), None, "owed since now");
+        stream.on_ack(replica(1), 1, &mut out);
+        assert_eq!(stream.unresponsive(me, 100, 2_101), Some((replica(2), false)), "the other one makes progress");
+        assert_eq!(stream.unresponsive(me, 100, 2_202), Some((replica(1), true)), "its journal is none of them");
+        stream.on_ack(replica(1), 2, &mut out);
+        stream.forget(replica(2), &mut out);
+        assert_eq!(stream.unresponsive(me, 100, 9_000), None);
+    }
 }

@@ -397,6 +397,13 @@ pub enum Presence {
     Lost,
     /// It has no place.
     Idle,
+    /// It is a primary, and this backup has acknowledged nothing for as long as a silent replica may be silent.
+    Unacked {
+        /// The number of the backup's replica.
+        backup: u8,
+        /// Whether all of several backups have acknowledged nothing.
+        all: bool,
+    },
 }
 
 /// A change of the group that agrees.

@@ -193,6 +193,11 @@ impl<W: Workload> World<W> {
         self.happen(Fault::Kill(member));
     }
 
+    /// Nothing gets through from one member to another for this many microseconds.
+    pub fn cut(&mut self, from: Address, to: Address, us: u64) {
+        self.happen(Fault::Cut(from, to, us));
+    }
+
     /// All stopped members are started again.
     pub fn start_again(&mut self) {
         self.happen(Fault::Resume);

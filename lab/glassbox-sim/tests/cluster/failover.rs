@@ -1,7 +1,7 @@
 //! Clusters without an input log whose coordinators agree by majority: primaries, backups and coordinators fail, and no
 //! operator decides.
 
-use glassbox_cluster::{Address, OrderSettings, SchemeKind};
+use glassbox_cluster::{Address, DeadlockRule, OrderSettings, SchemeKind};
 use glassbox_sim::cluster::{Bug, Costs, Link, Load, Settings, World, checks};
 use glassbox_testing::dice::{Dice, long, seed};
 
@@ -64,6 +64,34 @@ fn others_go_on_without_a_member_and_it_comes_back() {
             world.run_us(100_000);
             world.finish().and_then(|()| checks::all(&mut world)).unwrap_or_else(|why| panic!("{scheme}: {why}"));
             assert_eq!(world.shards().len(), 4, "{scheme}, {member:?}: each replica has the rows");
+        }
+    }
+}
+
+/// Case 35: the elected coordinator reaches a primary and its backup, which are cut from each other. The bound is that
+/// for a silent replica, twenty elections, and an election.
+#[test]
+fn a_cut_between_a_primary_and_its_backup_stops_the_partition_no_longer_than_a_silent_backup() {
+    const CUT_US: u64 = 500_000;
+    let replica = |replica| Address::Replica { partition: 0, replica };
+    let election_us = u64::from(agreement::AGREEMENT.map_or(0, |it| it.election_ms)) * 1_000;
+    let few = [SchemeKind::Speculation, SchemeKind::TwoPhase(DeadlockRule::WaitDie)];
+    for (replicas, both_ways, schemes) in [(2, true, &SchemeKind::ALL[..]), (2, false, &few), (3, true, &few)] {
+        for (number, &scheme) in schemes.iter().enumerate() {
+            let (seed, link) = (number as u64, Link::of(200_000));
+            let mut world = World::new(Settings { replicas, clients: 4, seed, link, ..small(scheme) });
+            let before = world.run_us(200_000).finished;
+            for other in 1..replicas {
+                world.cut(replica(0), replica(other), CUT_US);
+                world.cut(replica(other), replica(0), if both_ways { CUT_US } else { 0 });
+            }
+            world.run_us(21 * election_us);
+            let meanwhile = world.run_us(5 * election_us).finished;
+            assert!(meanwhile > before / 16, "{scheme}, {replicas} replicas: {meanwhile} after {before}");
+            world.run_us(700_000);
+            world.finish().and_then(|()| checks::all(&mut world)).unwrap_or_else(|why| panic!("{scheme}: {why}"));
+            let all = usize::from(2 * replicas);
+            assert_eq!(world.shards().len(), all, "{scheme}: each replica has the rows after the cut");
         }
     }
 }
