@@ -60,6 +60,14 @@ impl Bases {
         }
     }
 
+    /// Sends no rows any more.
+    pub(super) fn end_copies(&mut self, shard: &mut Shard) {
+        self.joining.clear();
+        if self.copy.take().is_some() {
+            shard.unfix();
+        }
+    }
+
     /// When [`Self::copy_on`] is to be called, in microseconds.
     pub(super) fn next_copy_us(&self) -> Option<u64> {
         self.copy.as_ref().map(RowsCopy::next_us)

@@ -1,7 +1,8 @@
 //! The comparison of replica sets: what they have changed in an epoch is the same, or some of them stop.
 //!
 //! A replica reports a digest of its changes for each input that has committed. The majority of the sets is right: the
-//! others stop, and take the rows of one that is right. Without a majority all stop.
+//! others stop, and take the rows of one that is right. Without a majority all stop, and have no place until an
+//! operator settles which of them is right: the group that agrees notes both in its log.
 
 use std::collections::BTreeMap;
 
@@ -59,21 +60,38 @@ impl Sequencer {
     /// Compares what the replicas of a partition have changed in an epoch.
     pub(super) fn compare(&mut self, epoch: u64, partition: u8, now_us: u64, out: &mut Outbox) {
         let since_us = self.disputed.remove(&(epoch, partition)).unwrap_or(now_us);
+        if self.halted.contains_key(&partition) {
+            return;
+        }
         let replicas = self.replicas_of(partition);
         let Some((comparison, input)) = self.compared(epoch, &replicas) else { return };
-        let stopped = match comparison {
-            Comparison::Equal => return,
+        match comparison {
+            Comparison::Equal => {}
             Comparison::Open if now_us < since_us + MAX_DISPUTE_US => {
                 self.disputed.insert((epoch, partition), since_us);
-                return;
             }
             Comparison::Wrong(wrong) => {
                 let why = |input| StopReason::Differs { epoch, input };
-                return wrong.into_iter().for_each(|it| self.stop(it, why(input.clone()), out));
+                wrong.into_iter().for_each(|it| self.stop(it, why(input.clone()), out));
             }
-            Comparison::Open | Comparison::Undecided => replicas,
-        };
-        stopped.into_iter().for_each(|it| self.stop(it, StopReason::Undecided { epoch, input: input.clone() }, out));
+            Comparison::Open | Comparison::Undecided => {
+                self.undecided.push((partition, StopReason::Undecided { epoch, input }));
+            }
+        }
+    }
+
+    /// The group has noted that no majority says which rows of a partition are right: its replicas stop.
+    pub(crate) fn halt(&mut self, partition: u8, why: &StopReason, out: &mut Outbox) {
+        self.halted.insert(partition, why.clone());
+        self.disputed.retain(|(_, other), _| *other != partition);
+        self.uncompared.remove(&partition);
+        self.replicas_of(partition).into_iter().for_each(|it| self.stop(it, why.clone(), out));
+    }
+
+    /// An operator has settled which rows of a partition are right: what its replicas have reported is void.
+    pub(crate) fn settle(&mut self, partition: u8) {
+        self.halted.remove(&partition);
+        self.replicas_of(partition).into_iter().for_each(|it| self.note_joining(it));
     }
 
     /// The comparison of an epoch, if these replicas differ, and the first input in which they do.

@@ -103,6 +103,11 @@ impl EpochLog {
         Self { sets, epochs, inputs: 0, bytes: 0, cleared: 0, last: 0, checkpoints, purged, now_us: 0 }
     }
 
+    /// The number of replica sets, of those that are left out too.
+    pub(crate) fn sets(&self) -> u8 {
+        self.sets
+    }
+
     /// The log of a base.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ use glassbox::research::shard::{DeclaredKeys, Shard};
 
 use super::bases::Bases;
 use super::executing::ExecutingTxn;
+use super::halting::Halt;
 use super::merge::Merge;
 use super::peers::{LATE_US, Oldest, Peers};
 use super::reconnaissance::{KeysRequest, KeysRequests};
@@ -73,6 +74,8 @@ pub struct Executor {
     early: BTreeMap<InputId, Vec<Exchange>>,
     /// Why the partition has stopped.
     pub(super) broken: Option<String>,
+    /// Whether the partition is about to stop.
+    pub(super) halt: Option<Box<Halt>>,
     pub(super) bases: Bases,
 }
 
@@ -117,6 +120,7 @@ impl Executor {
             admitted: InputId { epoch: 0, index: 0 },
             early: BTreeMap::new(),
             broken: None,
+            halt: None,
             bases: Bases::default(),
         }
     }
@@ -182,6 +186,7 @@ impl Executor {
         if self.bases.making.take().is_some() {
             self.bases.inputs = u32::MAX;
         }
+        self.broken = self.halt.as_ref().and_then(|halt| halt.end_base());
     }
 
     /// The base is durable.
@@ -198,8 +203,25 @@ impl Executor {
         for sequencer in &self.sequencers {
             out.send(*sequencer, Message::Checkpointed(epoch));
         }
+        if let Some(halt) = &self.halt {
+            self.broken = halt.end_base();
+            self.bases.is_due = self.broken.is_none();
+        }
         // A replica may wait for the rows.
         self.go_on(out);
+    }
+
+    /// Ends what it has, writes a checkpoint, and stops.
+    fn halt(&mut self, why: &StopReason) {
+        let why = self.reason(why);
+        if !self.bases.has_journal {
+            self.broken = Some(why);
+        } else if self.halt.is_none() {
+            self.halt = Some(Box::new(Halt::new(why)));
+            self.bases.end_copies(&mut self.shard);
+            // A checkpoint that is being written has older rows.
+            self.bases.is_due = self.bases.making.is_none();
+        }
     }
 
     /// Another configuration; this partition is still its own.
@@ -274,7 +296,9 @@ impl Executor {
             Message::Checkpointed(epoch) => self.peers.note_checkpoint(from, epoch),
             Message::SentUpTo(epoch) => self.peers.note_sent(from, epoch),
             Message::Unlink => self.peers.unlink(from),
-            Message::Join { since } if from.partition() == Some(self.index()) => self.bases.add_joining(from, since),
+            Message::Join { since } if from.partition() == Some(self.index()) && self.halt.is_none() => {
+                self.bases.add_joining(from, since);
+            }
             Message::Arrived { since, pieces } => self.bases.arrived(from, since, pieces),
             Message::Stop { why, .. } if from.partition().is_some() => {
                 let executed = self.executed();
@@ -282,6 +306,7 @@ impl Executor {
                     out.send(from, Message::ResumeAfter(executed));
                 }
             }
+            Message::Stop { why, .. } if matches!(*why, StopReason::Undecided { .. }) => self.halt(&why),
             Message::Stop { why, .. } => self.broken = Some(self.reason(&why)),
             Message::WriteCheckpoint => {
                 self.bases.asked_by = Some(from);
@@ -323,6 +348,7 @@ impl Executor {
     fn answer_keys_requests(&mut self, out: &mut Outbox) {
         let is_behind = self.lacks_inputs();
         while self.broken.is_none()
+            && self.halt.is_none()
             && let Some(request) = self.keys_requests.next(is_behind)
         {
             let partition = self.index();
@@ -368,6 +394,7 @@ impl Executor {
     fn begin_base(&mut self, out: &mut Outbox) {
         (self.bases.is_due, self.bases.inputs, self.bases.received_bytes) = (false, 0, 0);
         self.bases.making = Some(self.epoch);
+        self.halt.iter_mut().for_each(|halt| halt.begin_base());
         self.shard.fix();
         out.actions.push(Action::Base(Box::new(self.base())));
     }
@@ -446,7 +473,7 @@ impl Executor {
 
     /// Takes the epochs that are due, unless a base waits for the end of those before.
     fn take_due(&mut self, out: &mut Outbox) {
-        if self.bases.needs_pause() {
+        if self.bases.needs_pause() || self.halt.is_some() {
             return;
         }
         while let Some(batch) = self.merge.next_due() {
@@ -552,7 +579,7 @@ impl Executor {
 
     /// Answers the client with this partition's part of the outcome.
     pub(super) fn answer(&self, txn: &ExecutingTxn, outcome: Outcome, out: &mut Outbox) {
-        if txn.is_answered {
+        if txn.is_answered && self.halt.is_none() {
             let &Input { client, call_id, attempt, .. } = &txn.input;
             out.send(client, Message::PartialAnswer { id: call_id, attempt, outcome });
         }

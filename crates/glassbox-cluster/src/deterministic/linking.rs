@@ -19,7 +19,8 @@ impl Executor {
         if self.broken.is_some() {
             return None;
         }
-        self.bases.next_copy_us().into_iter().chain(self.next_look_us()).min()
+        let halt = self.halt.as_ref().map(|halt| halt.next_tick_us());
+        self.bases.next_copy_us().into_iter().chain(self.next_look_us()).chain(halt).min()
     }
 
     /// When it looks whether the oldest transaction waits for long, in microseconds.
@@ -31,6 +32,10 @@ impl Executor {
     /// Sends rows that are due, and looks whether the oldest transaction waits for long.
     pub(crate) fn tick(&mut self, now_us: u64, out: &mut Outbox) {
         if self.broken.is_some() {
+            return;
+        }
+        if let Some(why) = self.halt.as_mut().and_then(|halt| halt.overdue(now_us)) {
+            self.broken = Some(why);
             return;
         }
         if self.bases.copy_on(&mut self.shard, &self.order, now_us, out) {

@@ -21,6 +21,7 @@ pub(crate) mod epoch_log;
 mod executing;
 pub(crate) mod executor;
 mod follower;
+mod halting;
 pub(crate) mod hot_backup;
 mod input_log;
 mod linking;

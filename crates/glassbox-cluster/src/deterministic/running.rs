@@ -172,7 +172,9 @@ impl Executor {
         self.broken = Some(format!(
             "replay of partition {} differs: procedure `{name}`, version {version}, changed other rows in epoch \
              {epoch}, input {index}, than when it was executed first; it depends on more than its arguments and the \
-             rows, or its code has changed: run the former program",
+             rows, or its code has changed: run the former program, or with --log raft accept the present result: \
+             `settle {} REPLICA`",
+            self.shard.index(),
             self.shard.index()
         ));
     }

@@ -72,6 +72,10 @@ pub struct Sequencer {
     pub(super) disputed: BTreeMap<(u64, u8), u64>,
     /// Partitions whose epochs are compared again, each with the last epoch that was.
     pub(super) uncompared: BTreeMap<u8, u64>,
+    /// Partitions whose replica sets differ without a majority, for the group that agrees to note it.
+    pub(crate) undecided: Vec<(u8, StopReason)>,
+    /// Those of which the group has noted it: no replica of theirs goes on.
+    pub(crate) halted: BTreeMap<u8, StopReason>,
     /// Replicas that are to be left out of the configuration: they take the rows of another set.
     pub(crate) unfit: Vec<Address>,
     /// Why it has stopped.
@@ -109,6 +113,8 @@ impl Sequencer {
             sealed_bytes: 0,
             disputed: BTreeMap::new(),
             uncompared: BTreeMap::new(),
+            undecided: Vec::new(),
+            halted: BTreeMap::new(),
             unfit: Vec::new(),
             broken: None,
             notes: Vec::new(),
@@ -443,6 +449,9 @@ impl Sequencer {
     fn resume(&mut self, from: Address, after: u64, now_us: u64, out: &mut Outbox) {
         let Some(at) = self.follower(from) else { return };
         let partition = self.followers[at].partition;
+        if let Some(why) = self.halted.get(&(partition as u8)).cloned() {
+            return self.stop(from, why, out);
+        }
         // Of several sequencers, each has one epoch of so many.
         let next = after.saturating_add(self.clock.map_or(0, |(_, count)| count - 1));
         if next < self.epochs.purged(partition as u8) {

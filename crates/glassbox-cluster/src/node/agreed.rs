@@ -1,4 +1,5 @@
-//! What the group has agreed on: the configuration, the lives of the replicas, and the input log.
+//! What the group has agreed on: the configuration, the lives of the replicas, the input log, and the partitions whose
+//! replica sets differ without a majority.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use crate::node::recovered::Place;
 use crate::protocol::address::{Address, Group};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{Base, Entry};
+use crate::protocol::message::StopReason;
 
 /// An entry of the agreed log.
 #[derive(Debug, Serialize, Deserialize)]
@@ -29,6 +31,10 @@ pub(super) enum Proposal {
         /// Whether an operator's command asks for it.
         is_command: bool,
     },
+    /// The replica sets of a partition differ, and no majority says which are right.
+    Undecided(u8, StopReason),
+    /// The rows of this replica are right, says an operator: the others of its partition take them.
+    Settle(Address),
     /// The next entries of the stream of the sequencer that has its role since this configuration, from this position
     /// on.
     Entries { since: u64, first: u64, entries: Vec<Entry> },
@@ -46,6 +52,8 @@ pub(super) struct Agreed {
     pub(super) left_out: BTreeSet<Address>,
     /// The input log.
     pub(super) log: HotBackup,
+    /// Partitions whose replicas have no place until an operator settles which rows are right.
+    pub(super) undecided: BTreeMap<u8, StopReason>,
 }
 
 /// An [`Agreed`] as it is written.
@@ -54,6 +62,7 @@ struct AgreedState {
     configuration: Configuration,
     lives: BTreeMap<Address, (u64, bool)>,
     left_out: BTreeSet<Address>,
+    undecided: BTreeMap<u8, StopReason>,
     base: Base,
 }
 
@@ -62,6 +71,10 @@ struct AgreedState {
 pub(crate) enum Effect {
     /// This configuration is in force; it gives these replicas their places again.
     Configured(Box<Configuration>, Vec<Place>),
+    /// No replica of this partition goes on.
+    Undecided(u8, StopReason),
+    /// One replica of this partition goes on, in this configuration.
+    Settled(u8, Box<Configuration>),
     /// The sequencer's stream is decided up to this position, which the sequencer since this configuration proposed.
     Held { since: u64, position: u64 },
 }
@@ -71,7 +84,8 @@ impl Agreed {
         let sequencer = configuration.sequencer.as_ref().map_or(Address::Coordinator(0), |it| it.primary);
         let log = HotBackup::of_sets(sequencer, configuration.sets());
         let (lives, left_out) = (BTreeMap::new(), BTreeSet::new());
-        Self { configuration, lives, elected: (sequencer, u64::MAX), left_out, log }
+        let undecided = BTreeMap::new();
+        Self { configuration, lives, elected: (sequencer, u64::MAX), left_out, log, undecided }
     }
 
     /// The configuration since which the present sequencer has its role.
@@ -82,17 +96,18 @@ impl Agreed {
     pub(super) fn state(&self) -> Arc<[u8]> {
         let (configuration, lives, left_out) = (self.configuration.clone(), self.lives.clone(), self.left_out.clone());
         let base = self.log.log.base(self.log.held, self.configuration.scheme);
-        let state = AgreedState { configuration, lives, left_out, base };
+        let undecided = self.undecided.clone();
+        let state = AgreedState { configuration, lives, left_out, undecided, base };
         postcard::to_allocvec(&state).expect("states can be written").into()
     }
 
     pub(super) fn of(state: &[u8], sets: u8) -> Result<Self, String> {
-        let AgreedState { configuration, lives, left_out, base } =
+        let AgreedState { configuration, lives, left_out, undecided, base } =
             postcard::from_bytes(state).map_err(|error| format!("the state of the agreed log: {error}"))?;
         let primary = configuration.sequencer.as_ref().map(|it| it.primary);
         let primary = primary.ok_or("the state of the agreed log is of another cluster")?;
         let log = HotBackup::following(primary, base, sets)?;
-        Ok(Self { configuration, lives, elected: (primary, u64::MAX), left_out, log })
+        Ok(Self { configuration, lives, elected: (primary, u64::MAX), left_out, log, undecided })
     }
 
     pub(super) fn configured(&self, placed: Vec<Place>) -> Option<Effect> {
@@ -130,6 +145,33 @@ impl Agreed {
         self.configured(vec![Place { replica, life, joins }])
     }
 
+    /// Whether an operator may settle the rows of a replica's partition: no majority has, or there is no other replica.
+    pub(super) fn may_settle(&self, replica: Address) -> bool {
+        let sets = self.log.log.sets();
+        let is_undecided = replica.partition().is_some_and(|it| self.undecided.contains_key(&it));
+        is_undecided || sets == 1 && self.configuration.since_of(replica).is_some()
+    }
+
+    /// The rows of a replica are right. The others of its partition are left out until they have taken them, and the
+    /// digests of earlier executions are void.
+    fn settle(&mut self, replica: Address) -> Option<Effect> {
+        let partition = replica.partition().filter(|_| self.may_settle(replica))?;
+        self.undecided.remove(&partition);
+        for set in 0..self.log.log.sets() {
+            let other = Address::Replica { partition, replica: set };
+            self.log.log.forget_digests(other, 0);
+            if other == replica {
+                self.lives.entry(other).and_modify(|it| it.1 = false);
+                self.log.log.note_returned(other);
+            } else {
+                self.lives.entry(other).or_default().1 = true;
+                self.log.log.note_dropped(other);
+            }
+        }
+        self.configuration = self.configuration.settled(replica);
+        Some(Effect::Settled(partition, Box::new(self.configuration.clone())))
+    }
+
     pub(super) fn apply(&mut self, proposal: Proposal) -> Result<Option<Effect>, String> {
         match proposal {
             Proposal::Lead(member, life) if member.group() == Some(Group::Sequencer) => {
@@ -162,9 +204,17 @@ impl Agreed {
                 self.configuration = *next;
                 Ok(self.configured(places))
             }
+            Proposal::Return(replica, ..) if replica.partition().is_some_and(|it| self.undecided.contains_key(&it)) => {
+                Ok(None)
+            }
             Proposal::Return(replica, life, has_rows) if !self.has_place(replica, life) => {
                 Ok(self.give_place(replica, life, has_rows))
             }
+            Proposal::Undecided(partition, why) => {
+                self.undecided.insert(partition, why.clone());
+                Ok(Some(Effect::Undecided(partition, why)))
+            }
+            Proposal::Settle(replica) => Ok(self.settle(replica)),
             // Another one has to have the rows.
             Proposal::Drop(replica) if !self.others(replica).any(|other| !self.owes_join(other)) => Ok(None),
             Proposal::Drop(replica) => Ok(self.configuration.dropped(replica).and_then(|next| {

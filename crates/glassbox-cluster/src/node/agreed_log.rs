@@ -19,7 +19,7 @@ use crate::node::failover::{Decision, Watch};
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{AgreedRecord, Base, Entry};
-use crate::protocol::message::Message;
+use crate::protocol::message::{Message, StopReason};
 use crate::protocol::outbox::{Action, Outbox};
 
 /// Bytes after which entries of the sequencer's stream are another entry of the log: each is one frame, and one record.
@@ -215,6 +215,9 @@ impl AgreedLog {
         now_us: u64,
         out: &mut Outbox,
     ) {
+        if let Some(why) = replica.partition().and_then(|it| self.agreed.undecided.get(&it)) {
+            return out.send(replica, Message::Withheld { life, why: Box::new(why.clone()) });
+        }
         if self.agreed.has_place(replica, life) {
             let joins = self.agreed.owes_join(replica);
             // It has one, and did not receive the configuration.
@@ -281,6 +284,38 @@ impl AgreedLog {
     /// A replica is to be left out.
     pub(crate) fn drop_replica(&mut self, replica: Address) {
         self.propose(&Proposal::Drop(replica));
+    }
+
+    /// Partitions of which no majority says which rows are right.
+    pub(crate) fn undecided(&self) -> &BTreeMap<u8, StopReason> {
+        &self.agreed.undecided
+    }
+
+    /// No majority says which rows of a partition are right.
+    pub(crate) fn note_undecided(&mut self, partition: u8, why: StopReason) {
+        self.propose(&Proposal::Undecided(partition, why));
+    }
+
+    /// The rows of this replica are to be right, for an operator.
+    ///
+    /// # Errors
+    /// When it does not lead, or there is nothing to settle.
+    pub(crate) fn settle(&mut self, replica: Address) -> Result<(), String> {
+        if !self.agreement.leadership().is_ready {
+            return Err(format!("{} does not lead the group; repeat the command", self.me));
+        }
+        if self.first.since_of(replica).is_none() || replica.partition().is_none() {
+            return Err(format!("{replica} is unknown; give the number of a partition and of a replica set"));
+        }
+        if !self.agreed.may_settle(replica) {
+            return Err(format!(
+                "nothing is to be settled: no difference between the replica sets of partition {} is undecided; see \
+                 the status",
+                replica.partition().unwrap_or_default()
+            ));
+        }
+        self.propose(&Proposal::Settle(replica));
+        Ok(())
     }
 
     /// When it is to be polled, in microseconds.

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 
 use crate::deterministic::sequencer::Sequencer;
 use crate::node::agreed::Effect;
+use crate::node::failover::silent_us;
 use crate::node::member::{Member, answer};
 use crate::node::recovered::{Place, Returned};
 use crate::node::role::Role;
 use crate::participant::partition::Partition;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
-use crate::protocol::message::{GroupChange, Message};
+use crate::protocol::message::{GroupChange, Message, Presence};
 use crate::protocol::outbox::Outbox;
 
 impl Member {
@@ -115,7 +116,9 @@ impl Member {
                 Role::Sequencer(sequencer)
             }
             _ if is_sequencer && !keeps_place => {
-                Role::Sequencer(Box::new(Sequencer::succeeding(me, &self.configuration, agreed.log(), out)))
+                let mut sequencer = Sequencer::succeeding(me, &self.configuration, agreed.log(), out);
+                sequencer.halted = agreed.undecided().clone();
+                Role::Sequencer(Box::new(sequencer))
             }
             _ => Role::Follower,
         };
@@ -206,6 +209,26 @@ impl Member {
 
 // Of a member that agrees on configurations with others.
 impl Member {
+    /// Says how it is, to the elected coordinator.
+    pub(crate) fn say_presence(&mut self, to: Address, now_us: u64, out: &mut Outbox) {
+        let limit_us = self.configuration.agreement.map_or(u64::MAX >> 1, silent_us);
+        let presence = match &mut self.role {
+            Role::Primary(partition) => match partition.store.stream.unresponsive(self.me, limit_us, now_us) {
+                Some((Address::Replica { replica: backup, .. }, all)) => Presence::Unacked { backup, all },
+                _ => Presence::Serves,
+            },
+            Role::Backup(backup) if backup.lost().is_some() => Presence::Lost,
+            Role::Backup(_) if self.journals && !self.is_based => Presence::Writes,
+            Role::Backup(_) => Presence::Follows,
+            Role::Joining { pieces, .. } => Presence::Joins(*pieces),
+            Role::Unfit(_) => Presence::Lost,
+            Role::Idle => Presence::Idle,
+            // It asks for its place.
+            _ => return,
+        };
+        out.send(to, Message::Present(presence));
+    }
+
     /// Proposes a configuration to the group, for an operator.
     ///
     /// # Errors
@@ -233,6 +256,17 @@ impl Member {
         Ok(())
     }
 
+    /// Has the group note that the rows of this replica are right, for an operator.
+    ///
+    /// # Errors
+    /// When it does not lead the group, or there is nothing to settle.
+    pub fn settle(&mut self, replica: Address, now_us: u64, out: &mut Outbox) -> Result<(), String> {
+        let agreed = self.agreed.as_mut().ok_or_else(|| format!("{} takes no part in an agreement", self.me))?;
+        agreed.settle(replica)?;
+        self.agree(now_us, out);
+        Ok(())
+    }
+
     /// Carries out what the group decides, until there is nothing to do at this time.
     pub(crate) fn agree(&mut self, now_us: u64, out: &mut Outbox) {
         let Some(agreed) = self.agreed.as_mut().filter(|agreed| !agreed.is_busy) else { return };
@@ -245,6 +279,8 @@ impl Member {
             // A replica is told why it stops before it is left out.
             if let Role::Sequencer(sequencer) = &mut self.role {
                 std::mem::take(&mut sequencer.unfit).into_iter().for_each(|it| agreed.drop_replica(it));
+                let undecided = std::mem::take(&mut sequencer.undecided).into_iter();
+                undecided.for_each(|(partition, why)| agreed.note_undecided(partition, why));
             }
             agreed.poll(now_us, out);
             match agreed.apply_next() {
@@ -282,6 +318,17 @@ impl Member {
                         out.send(*removed, Message::Configure(Box::new(self.configuration.clone())));
                     }
                 }
+            }
+            Effect::Undecided(partition, why) => {
+                if let Role::Sequencer(sequencer) = &mut self.role {
+                    sequencer.halt(partition, &why, out);
+                }
+            }
+            Effect::Settled(partition, next) => {
+                if let Role::Sequencer(sequencer) = &mut self.role {
+                    sequencer.settle(partition);
+                }
+                self.take_effect(Effect::Configured(next, Vec::new()), now_us, out);
             }
             Effect::Held { since, position } => {
                 if let Role::Sequencer(sequencer) = &mut self.role

@@ -15,7 +15,6 @@ use crate::deterministic::hot_backup::HotBackup;
 use crate::deterministic::sequencer::Sequencer;
 use crate::deterministic::throttle::Throttle;
 use crate::node::agreed_log::AgreedLog;
-use crate::node::failover::silent_us;
 use crate::node::recovered::{RecoveredReplica, RecoveredState, Returned};
 use crate::node::role::{MakeShard, Role};
 use crate::participant::admission::Admission;
@@ -25,7 +24,7 @@ use crate::protocol::address::{Address, COORDINATOR};
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::Base;
 use crate::protocol::input::OrderSettings;
-use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet, Presence};
+use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet};
 use crate::protocol::outbox::{Action, Outbox};
 
 /// A member of a cluster.
@@ -169,7 +168,7 @@ impl Member {
                 (None, pending) => (pending > 0).then(|| format!("{pending} inputs are not durable")),
             },
             Role::Unfit(why) => Some(format!("it cannot be a backup: {why}")),
-            Role::Returned(_) => Some("it waits for its place".to_owned()),
+            Role::Returned(it) => Some(it.withheld.clone().unwrap_or_else(|| "it waits for its place".to_owned())),
             Role::Follower => self.agreed.as_ref().and_then(|it| it.broken()),
             Role::Idle => None,
         }
@@ -259,6 +258,11 @@ impl Member {
                 return newest.into_iter().for_each(|newest| self.configure(*newest, now_us, out));
             }
             (Message::Placed { .. }, _) => return,
+            (Message::Withheld { life, why }, Role::Returned(returned)) if returned.life == life => {
+                let line = returned.withhold(self.me, &why).map(Action::Report);
+                return out.actions.extend(line);
+            }
+            (Message::Withheld { .. }, _) => return,
             (Message::Probe, _) => return self.say_presence(from, now_us, out),
             (message, _) => packet.message = message,
         }
@@ -297,26 +301,6 @@ impl Member {
         if self.order.tick_us > 0 && matches!(self.role, Role::Coordinator(_)) {
             self.tick.hold(self.order.tick_us, first, now_us, out);
         }
-    }
-
-    /// Says how it is, to the elected coordinator.
-    fn say_presence(&mut self, to: Address, now_us: u64, out: &mut Outbox) {
-        let limit_us = self.configuration.agreement.map_or(u64::MAX >> 1, silent_us);
-        let presence = match &mut self.role {
-            Role::Primary(partition) => match partition.store.stream.unresponsive(self.me, limit_us, now_us) {
-                Some((Address::Replica { replica: backup, .. }, all)) => Presence::Unacked { backup, all },
-                _ => Presence::Serves,
-            },
-            Role::Backup(backup) if backup.lost().is_some() => Presence::Lost,
-            Role::Backup(_) if self.journals && !self.is_based => Presence::Writes,
-            Role::Backup(_) => Presence::Follows,
-            Role::Joining { pieces, .. } => Presence::Joins(*pieces),
-            Role::Unfit(_) => Presence::Lost,
-            Role::Idle => Presence::Idle,
-            // It asks for its place.
-            _ => return,
-        };
-        out.send(to, Message::Present(presence));
     }
 
     /// The refusal of a call because this partition is late; only under two-phase locking.

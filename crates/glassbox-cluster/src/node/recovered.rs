@@ -8,7 +8,7 @@ use crate::participant::backup::Backup;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{AgreedRecord, Entry};
-use crate::protocol::message::Message;
+use crate::protocol::message::{Message, StopReason};
 use crate::protocol::outbox::Outbox;
 
 /// The state of a party, as its journal has it.
@@ -44,6 +44,8 @@ pub struct Returned {
     pub(crate) ask_at_us: u64,
     /// The newest configuration that it was sent: the one that gives it a place may arrive later than the next one.
     pub(crate) newest: Option<Box<Configuration>>,
+    /// Why the group gives it no place until an operator decides.
+    pub(crate) withheld: Option<String>,
 }
 
 /// The place that a returned replica is given.
@@ -58,7 +60,26 @@ pub(crate) struct Place {
 impl Returned {
     /// A replica that asks for its place from now on.
     pub(crate) fn new(recovered: Option<RecoveredReplica>, life: u64, now_us: u64) -> Self {
-        Self { recovered, life, ask_at_us: now_us, newest: None }
+        Self { recovered, life, ask_at_us: now_us, newest: None, withheld: None }
+    }
+
+    /// The group gives no place to this replica of a partition; a line for the operator, if that is news.
+    pub(crate) fn withhold(&mut self, me: Address, why: &StopReason) -> Option<String> {
+        let shard = self.recovered.as_ref().and_then(|it| match &it.state {
+            RecoveredState::Executor(shard, ..) => Some(shard),
+            _ => None,
+        });
+        let name = |call: &_| shard.and_then(|shard| shard.procedure_name(call).ok()).unwrap_or("?");
+        let why = why.text(me.partition().unwrap_or_default().into(), name);
+        let is_news = self.withheld.as_ref() != Some(&why);
+        let line = is_news.then(|| format!("{me} has no place: {why}"));
+        self.withheld = Some(why);
+        line
+    }
+
+    /// Why the group gives it no place until an operator decides.
+    pub(crate) fn withheld(&self) -> Option<&str> {
+        self.withheld.as_deref()
     }
 
     /// Keeps a configuration until it has a place.

@@ -413,6 +413,18 @@ impl Configuration {
         next
     }
 
+    /// The next configuration: this replica of a replica set is the only one of its partition, with a new place.
+    #[must_use]
+    pub(crate) fn settled(&self, replica: Address) -> Self {
+        let mut next = Self { epoch: self.epoch + 1, ..self.clone() };
+        let epoch = next.epoch;
+        if let Some(replicas) = replica.group().and_then(|group| next.group_mut(group)) {
+            (replicas.primary, replicas.since) = (replica, epoch);
+            replicas.backups.clear();
+        }
+        next
+    }
+
     /// The next configuration: without this replica of a replica set; `None`: it is the last one, or none.
     pub(crate) fn dropped(&self, replica: Address) -> Option<Self> {
         let mut next = Self { epoch: self.epoch + 1, ..self.clone() };

@@ -93,7 +93,7 @@ pub struct Part {
 }
 
 /// The version of the record format, which a journal states.
-pub const FORMAT: u32 = 7;
+pub const FORMAT: u32 = 8;
 
 /// A record of a replica's journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -83,6 +83,13 @@ pub enum Message {
         /// The configuration.
         configuration: Box<Configuration>,
     },
+    /// Member of the sequencer's group to restarted replica: no place, until an operator settles which rows are right.
+    Withheld {
+        /// The life that asked.
+        life: u64,
+        /// Why.
+        why: Box<StopReason>,
+    },
     /// Backup without rows to primary: send me the rows, and then the stream.
     Join {
         /// The epoch since which it is a backup.
@@ -279,8 +286,7 @@ impl StopReason {
             ),
             Self::Undecided { epoch, input } => format!(
                 "partition {partition}: the replica sets have changed different rows, and no majority says which are \
-                 right: {}; compare the programs and the machines, then start again with the directories of the right \
-                 set",
+                 right: {}; compare the programs and the machines, then declare one set right: `settle {partition} SET`",
                 what(epoch, input)
             ),
         }

@@ -351,6 +351,13 @@ impl Node {
                 };
                 changed.map_or_else(Answer::Refused, |()| Answer::Standing(self.standing()))
             }
+            Question::Settle(replica) => {
+                let settled = match &mut self.member {
+                    Some(member) => member.settle(replica, now_us, out),
+                    None => Err(format!("{} has not begun", self.me)),
+                };
+                settled.map_or_else(Answer::Refused, |()| Answer::Standing(self.standing()))
+            }
             Question::Begin(configuration) => match self.begin(configuration, now_us, out) {
                 Ok(()) => Answer::Standing(self.standing()),
                 Err(why) => Answer::Refused(why),
@@ -384,6 +391,7 @@ impl Node {
             Role::Unfit(why) => Standing::Lost(configuration, why.clone()),
             Role::Coordinator(_) => Standing::Coordinator(configuration),
             Role::Follower => Standing::Backup(configuration),
+            Role::Returned(it) if let Some(why) = it.withheld() => Standing::Lost(configuration, why.to_owned()),
             Role::Idle | Role::Returned(_) => Standing::Idle(configuration),
         }
     }

@@ -356,6 +356,37 @@ impl<L: Link> Operator<L> {
         }
     }
 
+    /// Under an agreement: the rows of this replica are right, and the others of its partition take them. After replica
+    /// sets have differed without a majority, or when the only replica of a partition executes inputs of the log with
+    /// another result than before.
+    ///
+    /// # Errors
+    /// When there is nothing to settle, the replica does not run, or no majority decides in time.
+    pub fn settle(&mut self, replica: Address) -> Result<(), String> {
+        let standings = self.standings();
+        let newest = self.newest()?.clone();
+        if newest.agreement.is_none() || !newest.scheme.is_deterministic() {
+            return Err("nothing is to be settled: the cluster has no replica sets, or no --log raft".to_owned());
+        }
+        let is_withheld = |it: &Standings| matches!(it.get(&replica), Some(Ok(Standing::Lost(..))));
+        let has_others = self.machines.iter().any(|it| is_other_replica(*it, replica));
+        if has_others && !is_withheld(&standings) {
+            return Err(format!(
+                "{replica} does not wait for a decision: start its process, which says so in the status, then repeat \
+                 the command"
+            ));
+        }
+        self.ask(newest.coordinator_of(Address::OPERATOR), Question::Settle(replica))?;
+        let until = Instant::now() + ANSWERS_WITHIN;
+        while is_withheld(&self.standings()) {
+            if Instant::now() > until {
+                return Err("no majority of the coordinators has decided; start those that do not run".to_owned());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
     /// Changes the scheme; each partition finishes its active transactions first.
     ///
     /// # Errors

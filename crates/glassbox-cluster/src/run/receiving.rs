@@ -49,8 +49,10 @@ impl Sockets {
             }
             Kind::Question if matches!(from, Address::Client(_)) => {
                 let question = read(kind, payload)?;
-                let decides =
-                    matches!(question, Question::Begin(_) | Question::Configure(_) | Question::ChangeGroup(_));
+                let decides = matches!(
+                    question,
+                    Question::Begin(_) | Question::Configure(_) | Question::ChangeGroup(_) | Question::Settle(_)
+                );
                 if decides && from != Address::OPERATOR {
                     return Err(format!("{from} must not decide configurations"));
                 }

@@ -63,6 +63,8 @@ pub enum Question {
     Progress,
     /// Change the group that agrees. From [`Address::OPERATOR`] only.
     ChangeGroup(GroupChange),
+    /// The rows of this replica are right, and the others of its partition take them. From [`Address::OPERATOR`] only.
+    Settle(Address),
 }
 
 /// The place of a process in its cluster, with the configuration that it knows.

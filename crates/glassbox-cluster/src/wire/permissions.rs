@@ -29,6 +29,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         | Message::Recover(_)
         | Message::SessionForgotten(_)
         | Message::Placed { .. }
+        | Message::Withheld { .. }
         | Message::Probe => instructs,
         Message::Call { .. } => is_replica && matches!(from, Address::Client(_)),
         Message::Submit(_) => matches!((from, to), (Address::Client(_), Address::Coordinator(_))),
@@ -111,6 +112,7 @@ fn name(message: &Message) -> &'static str {
         Message::DecisionAcks { .. } => "the number of received decisions",
         Message::Configure(_) => "a configuration",
         Message::Agreement(_) => "a message of the agreement on the log",
+        Message::Withheld { .. } => "a refusal of a place",
         Message::Returned { .. } => "a restarted replica's request for a place",
         Message::Probe => "a question how it is",
         Message::Present(_) => "a report how it is",

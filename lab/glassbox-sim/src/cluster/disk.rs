@@ -388,6 +388,35 @@ impl<W: Workload> World<W> {
         self.carry_out(elected, now_ns, out);
     }
 
+    /// Ends the processes of executors that have stopped, as a process ends itself; how many.
+    pub fn end_stopped(&mut self) -> usize {
+        let has_stopped = |node: &super::node::Node<W>| match &node.machine {
+            Machine::Member(member) => matches!(member.role(), Role::Executor(it) if it.broken().is_some()),
+            Machine::Client(_) => false,
+        };
+        let stopped: Vec<_> = self.nodes.iter().filter(|(_, it)| has_stopped(it)).map(|(me, _)| *me).collect();
+        stopped.iter().for_each(|it| self.kill(*it));
+        stopped.len()
+    }
+
+    /// The operator settles which replica of a partition has the right rows.
+    ///
+    /// # Errors
+    /// As of the member that leads.
+    pub fn settle(&mut self, replica: Address) -> Result<(), String> {
+        let (elected, now_ns, mut out) = (self.elected(), self.now_ns, Outbox::default());
+        let node = self.nodes.get_mut(&elected).ok_or("the elected member does not run")?;
+        let Machine::Member(member) = &mut node.machine else { return Err("it is a client".to_owned()) };
+        let settled = member.settle(replica, now_ns / 1_000 + node.fast_us, &mut out);
+        self.carry_out(elected, now_ns, out);
+        settled
+    }
+
+    /// Injects no bug any more.
+    pub fn mend(&mut self) {
+        self.settings.bug = None;
+    }
+
     /// Under an agreement, a member tells all clients of a new configuration, as it does on their connections.
     pub(super) fn tell_clients(&mut self, from: Address, at_ns: u64) {
         let Some(node) = self.nodes.get_mut(&from) else { return };

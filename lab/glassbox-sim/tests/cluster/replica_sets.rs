@@ -1,7 +1,7 @@
 //! Replica sets: each executes the agreed log by itself, and what one lacks it gets from another.
 
 use glassbox_cluster::{Address, OrderSettings};
-use glassbox_sim::cluster::{Bug, Settings, World, checks};
+use glassbox_sim::cluster::{Bug, Load, Settings, World, checks};
 use glassbox_testing::dice::{Dice, long, seed};
 
 use super::{agreement, is_right, parted, seeds_are_repeated};
@@ -124,4 +124,48 @@ fn without_a_majority_all_replicas_of_the_partition_stop() {
         }
     }
     assert!(stopped >= 10, "{stopped} stopped");
+}
+
+/// Case 37: that no majority says which rows are right outlives every process. A replica that is started again has no
+/// place, says why, and answers no client; after the operator's decision all have the rows of the set that it names,
+/// which are those that its clients have seen.
+#[test]
+fn replicas_without_a_majority_have_no_place_until_an_operator_settles_which_rows_are_right() {
+    let (mut settled, replica) = (0, |replica| Address::Replica { partition: 0, replica });
+    for seed in 0..if long() { 5_000 } else { 16 } {
+        let (right, settings) = (replica(seed as u8 / 2 % 2), any(seed));
+        // Replica 1 loses an input, and then no vote of its set about it exists: no real replica does so.
+        let several = if right == replica(1) { 0 } else { settings.load.several };
+        let (load, bug) = (Load { several, ..settings.load }, Some(Bug::SkippedInput));
+        let settings = Settings { replicas: 2, bug, load, incidents: 0, outages: 0, partings: 0, ..settings };
+        let mut world = World::new(settings);
+        let stopped: usize = (0..12).map(|_| (world.run_us(10_000), world.end_stopped()).1).sum();
+        if stopped == 0 {
+            continue;
+        }
+        assert_eq!(stopped, 2, "seed {seed}: both sets stop");
+        world.mend();
+        for _ in 0..3 {
+            world.kill(world.elected());
+            [0, 1].into_iter().for_each(|it| world.kill(replica(it)));
+            world.start_again();
+            world.run_us(80_000);
+            let places = world.shards().iter().filter(|(it, ..)| it.partition() == Some(0)).count();
+            assert_eq!(places, 0, "seed {seed}: a replica of the partition executes the log");
+            let named = world.leftovers().iter().filter(|it| it.contains("`settle 0 SET`")).count();
+            assert_eq!(named, 2, "seed {seed}: {:?}", world.leftovers());
+        }
+        world.settle(right).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        // One that asks for the rows before the other one has its place asks again after 2 s.
+        world.run_us(2_300_000);
+        world
+            .finish()
+            .and_then(|()| checks::replicas(&mut world))
+            .unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
+        let here = world.shards().len();
+        assert_eq!(here, 2 * usize::from(settings.partitions), "seed {seed}: {:?}", world.leftovers());
+        assert!(world.settle(right).unwrap_err().contains("nothing is to be settled"));
+        settled += 1;
+    }
+    assert!(settled >= 4, "{settled} settled");
 }
