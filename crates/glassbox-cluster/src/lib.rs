@@ -50,7 +50,9 @@ pub use protocol::configuration::{
     AgreementSettings, Configuration, DeadlockRule, Replicas, SchedulerKind, SchemeKind,
 };
 pub use protocol::entry::{Entry, Part};
-pub use protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys, OrderSettings};
+pub use protocol::input::{
+    Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys, MAX_ARGUMENT_BYTES, OrderSettings,
+};
 pub use protocol::message::{
     Fragment, FragmentEnd, FragmentResult, FragmentWork, GroupChange, Message, Outcome, Packet, Parts, Recovered,
     Submission, Turn, Undecided, Wait, Waiter, WaiterId,

@@ -89,6 +89,24 @@ pub enum Error {
         /// The time, in microseconds.
         retry_after_us: u32,
     },
+    /// The arguments of a call on a cluster are larger than a message may be; nothing was changed.
+    #[error("the call is too large: it has {bytes} bytes, and {limit} are possible; nothing was changed, split it")]
+    ArgumentsTooLarge {
+        /// The size in bytes.
+        bytes: u64,
+        /// The maximum.
+        limit: u64,
+    },
+    /// The output of a call on a cluster is larger than a message may be.
+    #[error("the output is too large: it has {bytes} bytes, and {limit} are possible; {}", end_of(*.is_committed))]
+    OutputTooLarge {
+        /// The size of the message.
+        bytes: u64,
+        /// The maximum.
+        limit: u64,
+        /// Whether the transaction was committed.
+        is_committed: bool,
+    },
     /// The database refuses further work. Opening it again recovers every answered transaction.
     #[error("the database has stopped: {reason}")]
     Stopped {
@@ -314,6 +332,14 @@ impl From<LogError> for Error {
     }
 }
 
+/// The end of a transaction whose output cannot be sent.
+const fn end_of(is_committed: bool) -> &'static str {
+    match is_committed {
+        true => "the transaction was committed: read what it would have returned in parts",
+        false => "nothing was changed, return less at once",
+    }
+}
+
 /// An error that is one text, as the field `problem`.
 fn problem<S: Serializer>(error: &impl ToString, serializer: S) -> Result<S::Ok, S::Error> {
     let mut fields = serializer.serialize_struct("Problem", 1)?;
@@ -360,6 +386,10 @@ impl From<Failure> for Error {
             Failure::Stopped { reason } => Self::Stopped { reason },
             Failure::Protocol { problem } => Self::Protocol { problem },
             Failure::Overloaded { partition, retry_after_us } => Self::Overloaded { partition, retry_after_us },
+            Failure::ArgumentsTooLarge { bytes, limit } => Self::ArgumentsTooLarge { bytes, limit },
+            Failure::OutputTooLarge { bytes, limit, is_committed } => {
+                Self::OutputTooLarge { bytes, limit, is_committed }
+            }
         }
     }
 }

@@ -75,6 +75,23 @@ pub enum Failure {
         /// When to call again, in microseconds.
         retry_after_us: u32,
     },
+    /// The arguments of the call, or the call with the rows of other partitions that it needs, are larger than a
+    /// message may be.
+    ArgumentsTooLarge {
+        /// The size in bytes.
+        bytes: u64,
+        /// The maximum.
+        limit: u64,
+    },
+    /// The output is larger than a message may be.
+    OutputTooLarge {
+        /// The size of the message.
+        bytes: u64,
+        /// The maximum.
+        limit: u64,
+        /// Whether the transaction was committed.
+        is_committed: bool,
+    },
 }
 
 impl fmt::Display for Promise {

@@ -21,7 +21,7 @@ use super::throttle::Throttle;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::Entry;
-use crate::protocol::input::{Digests, Input, InputBatch, InputKeys, OrderSettings};
+use crate::protocol::input::{Digests, Input, InputBatch, InputKeys, MAX_ARGUMENT_BYTES, OrderSettings};
 use crate::protocol::message::{Message, Outcome, StopReason, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
@@ -32,8 +32,6 @@ const MAX_LATE: u64 = 8;
 pub(super) const MAX_DISPUTE_US: u64 = 5_000_000;
 /// Keys of a call that are in the log; a call with more locks its partitions whole.
 const MAX_KEYS: usize = 16_384;
-/// Bytes of the arguments of a call: with its epoch it is one frame, and one record.
-const MAX_CALL_BYTES: usize = 8 << 20;
 /// Bytes of inputs after which a replica that lacks them has to ask for the rest: one that asks late, after it made a
 /// checkpoint, would otherwise be sent more than a connection may have unread.
 const AGAIN_BYTES: usize = 4 << 20;
@@ -255,9 +253,10 @@ impl Sequencer {
             let outcome = Outcome::Failed(Failure::protocol(problem));
             return out.send(client, Message::Answer { id, outcome });
         }
-        if call.arguments.bytes().len() > MAX_CALL_BYTES {
-            let problem = format!("a call of {} bytes: at most {MAX_CALL_BYTES}", call.arguments.bytes().len());
-            let outcome = Outcome::Failed(Failure::protocol(problem));
+        let bytes = call.arguments.bytes().len();
+        if bytes > MAX_ARGUMENT_BYTES {
+            let failure = Failure::ArgumentsTooLarge { bytes: bytes as u64, limit: MAX_ARGUMENT_BYTES as u64 };
+            let outcome = Outcome::Failed(Box::new(failure));
             return out.send(client, Message::Answer { id, outcome });
         }
         if let Some(partition) = self.refuses(participants, now_us) {

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{AgreementSettings, Configuration};
 
+/// The maximum of bytes of the arguments of a call on a cluster: with its epoch it is one frame, and one record.
+pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
+
 /// A transaction's place in the input log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct InputId {

@@ -26,6 +26,7 @@ mod journal_writer;
 mod link;
 mod node;
 mod operator;
+mod oversized;
 mod processes;
 mod queues;
 mod receiving;

@@ -20,6 +20,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::channel::{Channel, ENDED};
 use super::connection::Connection;
 use super::link::{Link, LinkEvent};
+use super::oversized::{Oversized, oversized};
 use super::shape::Identity;
 use super::timing::DelayQueue;
 use crate::protocol::address::Address;
@@ -261,6 +262,11 @@ impl Sockets {
 impl Link for Sockets {
     fn send(&mut self, to: Address, packet: Packet) {
         let bytes = postcard::to_allocvec(&packet).expect("packets can be written");
+        match oversized(to, &packet, bytes.len()) {
+            None => {}
+            Some(Oversized::Instead(packet)) => return self.send(to, packet),
+            Some(Oversized::Back(packet)) => return self.arrived.push(LinkEvent::Message(to, packet)),
+        }
         let is_of_join = matches!(packet.message, Message::Rows { .. } | Message::Remember { .. });
         if is_of_join && let Some(at) = self.peers.get(&to).and_then(|it| self.at(*it)) {
             self.connections[at].channel.iter_mut().for_each(|channel| channel.expect_rows(bytes.len()));

@@ -71,7 +71,7 @@ pub fn run(bytes: &[u8]) {
 }
 
 /// An outcome of each kind of failure.
-fn failures() -> [Outcome; 9] {
+fn failures() -> [Outcome; 11] {
     let duplicate = DuplicateKey {
         table: "t".into(),
         index: Some("i".into()),
@@ -91,6 +91,8 @@ fn failures() -> [Outcome; 9] {
         failed(Failure::Stopped { reason: "since".to_owned() }),
         failed(Failure::Protocol { problem: "bad".to_owned() }),
         failed(Failure::Overloaded { partition: 3, retry_after_us: 300 }),
+        failed(Failure::ArgumentsTooLarge { bytes: 1 << 40, limit: 300 }),
+        failed(Failure::OutputTooLarge { bytes: 300, limit: 1, is_committed: true }),
         Outcome::Unknown,
     ]
 }
