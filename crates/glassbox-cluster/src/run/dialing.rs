@@ -5,13 +5,17 @@ use std::time::{Duration, Instant};
 
 use super::channel::Channel;
 use super::connection::Connection;
-use super::link::{Link, LinkEvent, NOT_HERE};
+use super::link::{Link, LinkEvent, NOT_HERE, TAKEN};
 use super::sockets::Sockets;
 use crate::protocol::address::Address;
 use crate::wire::{Hello, Kind};
 
 /// The pause before absent parties are dialed again.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How long another process may have this party's address: a predecessor that has ended is noticed sooner.
+const TAKEN_FOR: Duration = Duration::from_millis(300);
+/// How long the member that decides between two parties with one address is dialed, before another one decides.
+const DECIDES_WITHIN: Duration = Duration::from_secs(1);
 
 impl Sockets {
     /// Keeps a frame for an absent member. A frame for an absent client is dropped.
@@ -66,10 +70,42 @@ impl Sockets {
         self.failed.clear();
         // Notices parties that have just disconnected.
         self.work(Duration::ZERO);
-        while self.calls.keys().any(|it| !self.reaches(*it) && !self.failed.contains(it)) && Instant::now() < until {
+        while self.calls.keys().any(|it| !self.reaches(*it) && !self.failed.contains(it))
+            && Instant::now() < until
+            && self.check_address().is_ok()
+        {
             self.flush();
             self.work(PAUSE);
         }
+    }
+
+    /// Why this party must not go on: another process has its address.
+    fn check_address(&self) -> Result<(), String> {
+        let is_late = |since: &&Instant| since.elapsed() > TAKEN_FOR;
+        if self.taken.values().any(|since| is_late(&since)) { Err(self.unreached.clone()) } else { Ok(()) }
+    }
+
+    /// Dials these parties, the first one that can be reached before all others: of two processes with one address it
+    /// lets one in, and the other one goes without having reached any.
+    ///
+    /// # Errors
+    /// When another process has the address.
+    pub(super) fn call_in_order(&mut self, parties: Vec<(Address, SocketAddr)>, until: Instant) -> Result<(), String> {
+        let mut is_decided = false;
+        for (to, at) in parties {
+            self.call(to, at);
+            let until = until.min(Instant::now() + DECIDES_WITHIN);
+            while !is_decided && !self.reaches(to) && !self.failed.contains(&to) {
+                self.check_address()?;
+                if Instant::now() >= until && !self.taken.contains_key(&to) {
+                    break;
+                }
+                self.flush();
+                self.work(PAUSE);
+            }
+            is_decided |= self.reaches(to);
+        }
+        Ok(())
     }
 
     /// Waits until each dialed party is connected, or was dialed in vain while another one is connected.
@@ -79,6 +115,7 @@ impl Sockets {
     pub(super) fn wait_for_some(&mut self, until: Instant) -> Result<(), String> {
         loop {
             self.find_called(until);
+            self.check_address()?;
             if !self.peers.is_empty() {
                 return Ok(());
             }
@@ -110,6 +147,10 @@ impl Sockets {
 
     pub(super) fn is_missing(&mut self, to: Address, why: &str) {
         self.unreached = format!("{to} at {}: {why}", self.calls[&to]);
+        self.reasons.insert(to, why.to_owned());
+        if why.contains(TAKEN) {
+            self.taken.entry(to).or_insert_with(Instant::now);
+        }
         self.missing.insert(to);
         // A party that refuses is there, and may accept a moment later.
         if !why.starts_with(Connection::SAYS) {

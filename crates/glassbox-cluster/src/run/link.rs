@@ -30,6 +30,9 @@ pub enum LinkEvent {
 /// The reason when a message is for an absent client.
 pub(super) const NOT_HERE: &str = "it is not connected";
 
+/// The reason when another process has the address of a party.
+pub(super) const TAKEN: &str = "is connected already; give each party an address of its own";
+
 /// A party's connections to all others, used by one thread.
 ///
 /// Between two parties messages arrive in the order of sending, or not at all from some point on.
@@ -73,6 +76,12 @@ pub trait Link {
         self.connected().contains(&party)
     }
 
+    /// Why a party is not connected, as far as is known.
+    fn why_not(&self, party: Address) -> Option<String> {
+        let _ = party;
+        None
+    }
+
     /// Sends the output so far.
     fn flush(&mut self);
 
@@ -100,7 +109,11 @@ pub(super) fn ask_all(
     let (mut answers, mut open) = (BTreeMap::new(), BTreeSet::new());
     for (to, question) in questions {
         let is_here = reached.contains(&to);
-        let missing = if is_here { "it does not answer" } else { "it cannot be reached" };
+        let why = if is_here { None } else { Some(link.why_not(to)) };
+        let missing = match why {
+            None => "it does not answer".to_owned(),
+            Some(why) => why.unwrap_or_else(|| "it cannot be reached".to_owned()),
+        };
         answers.insert(to, Err(format!("{to}: {missing}")));
         if is_here {
             link.question(to, question);

@@ -255,17 +255,18 @@ impl Processes {
         }
     }
 
-    /// Connects a client. Clients have different numbers. Members that are down are dialed again and again: only calls
+    /// Connects a client. Clients have different numbers: while a process has one, another process with the same one is
+    /// refused. Members that are down are dialed again and again: only calls
     /// that need them wait.
     ///
     /// # Errors
-    /// When no member can be reached for this long.
+    /// When another client has this number, or no member can be reached for this long.
     pub fn connect(&self, number: u32, catalog: Catalog, patience: Duration) -> Result<Client<Sockets>, String> {
         let (me, until) = (Address::Client(number), Instant::now() + patience);
         let told = |line: &str| eprintln!("{line}");
         let sockets = Sockets::new(self.identity(me, &catalog), None, self.shape().round_trip, told);
         let mut sockets = sockets.map_err(|error| error.to_string())?;
-        self.calls(me)?.into_iter().for_each(|(to, at)| sockets.call(to, at));
+        sockets.call_in_order(self.calls(me)?, until)?;
         sockets.wait_for_some(until)?;
         Ok(Client::new(me, Arc::new(catalog), &self.shape(), sockets))
     }

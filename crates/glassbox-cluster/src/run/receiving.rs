@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::channel::{Channel, ENDED};
 use super::connection::Connection;
-use super::link::LinkEvent;
+use super::link::{LinkEvent, TAKEN};
 use super::sockets::Sockets;
 use crate::protocol::address::Address;
 use crate::protocol::message::Packet;
@@ -91,12 +91,12 @@ impl Sockets {
             // A party that dials again knows that its former connection is broken. A former operator may have lost
             // power.
             if hello.from != Address::OPERATOR && channel.and_then(Channel::incarnation) != Some(hello.incarnation) {
-                return Err(format!("{} is connected already; give each party an address of its own", hello.from));
+                return Err(format!("{} {TAKEN}", hello.from));
             }
             self.close(before, ENDED);
         }
         if hello.from == self.who.me {
-            return Err(format!("{} is connected already; give each party an address of its own", hello.from));
+            return Err(format!("{} {TAKEN}", hello.from));
         }
         let at = self.at(number).expect("another was closed");
         let mine = hello.heard.filter(|heard| heard.incarnation == self.incarnation);
@@ -129,6 +129,8 @@ impl Sockets {
         }
         connection.channel = Some(channel);
         self.peers.insert(peer, connection.number);
+        self.reasons.remove(&peer);
+        self.taken.remove(&peer);
         self.arrived.push(LinkEvent::Connected(peer));
         Ok(())
     }

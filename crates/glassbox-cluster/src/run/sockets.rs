@@ -55,6 +55,10 @@ pub struct Sockets {
     pub(super) missing: BTreeSet<Address>,
     pub(super) call_at: Instant,
     pub(super) unreached: String,
+    /// Why each of them is not connected.
+    pub(super) reasons: BTreeMap<Address, String>,
+    /// Members that have another process with this party's address, and since when.
+    pub(super) taken: BTreeMap<Address, Instant>,
     /// Parties that were dialed in vain since they were last connected.
     pub(super) failed: BTreeSet<Address>,
     /// Channels with members that are not connected.
@@ -94,6 +98,8 @@ impl Sockets {
             missing: BTreeSet::new(),
             call_at: Instant::now(),
             unreached: String::new(),
+            reasons: BTreeMap::new(),
+            taken: BTreeMap::new(),
             failed: BTreeSet::new(),
             channels: BTreeMap::new(),
             incarnation: RandomState::new().build_hasher().finish(),
@@ -289,6 +295,10 @@ impl Link for Sockets {
 
     fn announces(&self) -> bool {
         true
+    }
+
+    fn why_not(&self, party: Address) -> Option<String> {
+        self.reasons.get(&party).filter(|_| !self.is_connected(party)).cloned()
     }
 
     fn find_reachable(&mut self, until: Instant) {
