@@ -384,6 +384,7 @@ impl Arguments {
             order: self.order(),
             workload: workload.workload(),
             nodes: Vec::new(),
+            ends_with_command: self.dir.is_none() && self.save.is_some(),
         })
     }
 }

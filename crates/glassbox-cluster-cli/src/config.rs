@@ -36,6 +36,10 @@ pub struct Config {
     pub workload: Workload,
     /// The addresses of the processes: the coordinators, then partition by partition the primary and its backups.
     pub nodes: Vec<SocketAddr>,
+    /// Whether its processes are those of one command on one machine, and end with it: then another such command may
+    /// write this file.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ends_with_command: bool,
 }
 
 /// Rows and procedures.
@@ -72,7 +76,18 @@ impl Config {
     pub fn of_two(scheme: SchemeKind, workload: Workload) -> anyhow::Result<Self> {
         let (cluster, order, nodes) = (Self::new_number()?, OrderSettings::new(), Vec::new());
         let (partitions, replicas, coordinators, round_trip_us) = (2, 1, 1, 0);
-        Ok(Self { cluster, scheme, partitions, replicas, coordinators, round_trip_us, order, workload, nodes })
+        Ok(Self {
+            cluster,
+            scheme,
+            partitions,
+            replicas,
+            coordinators,
+            round_trip_us,
+            order,
+            workload,
+            nodes,
+            ends_with_command: false,
+        })
     }
 
     /// A number that no other cluster has.

@@ -145,6 +145,9 @@ fn start(
 ) -> anyhow::Result<(Children, Config, bool)> {
     let existing = arguments.existing(workload)?;
     let (is_resumed, asked) = (existing.is_some(), existing.map_or_else(|| arguments.config(workload), Ok)?);
+    if let (Some(file), false) = (file, is_resumed) {
+        refuse_another_cluster(file)?;
+    }
     // From here on the processes end with this one.
     let (mut children, config) = Children::start(&asked, arguments.dir.as_deref())?;
     if let (Some(file), false) = (file, is_resumed) {
@@ -174,6 +177,25 @@ fn start(
         bail!(why);
     }
     Ok((children, config, is_resumed))
+}
+
+/// Refuses a file, or a file of decisions, of another cluster than one that such a command began on this machine and
+/// that has ended with it. Without its decisions a cluster cannot be resumed.
+fn refuse_another_cluster(file: &Path) -> anyhow::Result<()> {
+    let is_own = |config: &Config| config.ends_with_command && config.nodes.iter().all(|it| it.ip().is_loopback());
+    if file.exists() && Config::read(file).is_ok_and(|config| is_own(&config)) {
+        return Ok(());
+    }
+    let is_there = |path: &Path| path.symlink_metadata().is_ok();
+    for path in [file, &operate::decided(file)] {
+        ensure!(
+            !is_there(path),
+            "{} is there already: it is not of a cluster that this command began; choose another file, or remove this \
+             one",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// Writes the cluster's file.

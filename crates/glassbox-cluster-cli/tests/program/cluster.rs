@@ -428,6 +428,36 @@ fn line(from: &mut impl Read) -> String {
     String::from_utf8(line).unwrap()
 }
 
+/// Case 28: without its decisions a cluster cannot be resumed.
+#[test]
+fn a_saved_cluster_replaces_neither_the_file_nor_the_decisions_of_another_cluster() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.json");
+    let decided = dir.path().join("cluster.json.decided");
+    let name = crate::common::text(&file);
+    let command = ["cluster", "--partitions", "1", "--replicas", "1", "--save", name, "micro", "--seconds", "0.1"];
+    let refused = |path: &std::path::Path| {
+        let ran = run(&command);
+        let is_named = ran.err.contains(crate::common::text(path)) && ran.err.contains("choose another file");
+        assert!(ran.status == Some(1) && is_named, "{:?}: {}{}", ran.status, ran.out, ran.err);
+    };
+    std::fs::write(&decided, "decisions").unwrap();
+    refused(&decided);
+    std::fs::write(&file, "{}").unwrap();
+    refused(&file);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "{}");
+    assert_eq!(std::fs::read_to_string(&decided).unwrap(), "decisions");
+    [&file, &decided].into_iter().for_each(|it| std::fs::remove_file(it).unwrap());
+    // Its own file of an earlier run is replaced.
+    run_well(&command);
+    run_well(&command);
+    // With the addresses of other machines it is one of another cluster.
+    let text = std::fs::read_to_string(&file).unwrap().replace("127.0.0.1:", "10.0.0.1:");
+    std::fs::write(&file, &text).unwrap();
+    refused(&file);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+}
+
 #[test]
 fn a_backup_that_ended_is_reported_and_the_others_are_checked_once_it_is_left_out() {
     let dir = tempfile::tempdir().unwrap();
