@@ -275,7 +275,9 @@ impl Incidents<'_> {
             let standing = self.decide(|operator| Ok(operator.standings().remove(&replica)))?;
             match standing {
                 Some(Ok(Standing::Backup(_) | Standing::Primary(_) | Standing::Coordinator(_))) => return Ok(()),
-                Some(Ok(Standing::Joining(_) | Standing::Idle(_)) | Err(_)) | None if began.elapsed() < PATIENCE => {
+                Some(Ok(Standing::Joining(_) | Standing::Idle(_) | Standing::CatchesUp(_)) | Err(_)) | None
+                    if began.elapsed() < PATIENCE =>
+                {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 other => bail!("{replica} did not become a backup: {other:?}"),

@@ -26,7 +26,7 @@ pub use children::Children;
 use config::Config;
 pub use config::Workload;
 use glassbox_cluster::SchemeKind;
-use glassbox_cluster::run::Processes;
+use glassbox_cluster::run::{Processes, force_directory_of};
 use glassbox_program::exit::{self, Verdict};
 use glassbox_program::results::{Results, report_to};
 use incidents::{Incidents, Pauses, Watch};
@@ -212,7 +212,7 @@ fn save(config: &Config, file: &Path) -> anyhow::Result<()> {
         new.sync_all()
     });
     written.and_then(|()| std::fs::rename(&beside, file)).with_context(context)?;
-    operate::force_directory_of(file).with_context(context)
+    force_directory_of(file).with_context(context)
 }
 
 fn forget_decided(file: &Path) -> anyhow::Result<()> {

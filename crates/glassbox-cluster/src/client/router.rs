@@ -33,7 +33,8 @@ pub struct Answered {
 }
 
 /// The reason of an unknown outcome.
-const UNKNOWN: &str = "the process that ran the call failed before it answered";
+const UNKNOWN: &str = "no answer arrived: the process that ran the call failed, was replaced, or lost its \
+                       connection to the client";
 
 impl Answered {
     /// The output of a call of this procedure, merged from all participants.

@@ -33,7 +33,12 @@ impl Router {
             CallState::Held { route, .. } => route.partitions.iter().map(|at| self.primaries[at]).collect(),
             CallState::Ended(_) => Vec::new(),
         };
-        parties.extend(participants.iter().map(|at| self.primaries[at]));
+        // Under a deterministic scheme any replica of a participant can answer.
+        let replicas = |at: usize| self.configuration.partitions.get(at).into_iter().flat_map(|it| it.all());
+        if self.is_ordered {
+            parties.retain(|it| it.partition().is_none());
+            parties.extend(participants.iter().flat_map(replicas).map(|(replica, _)| replica));
+        }
         if called.tried {
             parties.extend_from_slice(&self.primaries);
             self.end_session(out);

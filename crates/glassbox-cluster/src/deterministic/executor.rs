@@ -264,7 +264,7 @@ impl Executor {
     }
 
     /// Whether it lacks inputs, as far as it was told.
-    fn lacks_inputs(&self) -> bool {
+    pub(crate) fn lacks_inputs(&self) -> bool {
         self.asked != 0
     }
 

@@ -72,7 +72,7 @@ pub struct Sequencer {
     pub(super) uncompared: BTreeMap<u8, u64>,
     /// Partitions whose replica sets differ without a majority, for the group that agrees to note it.
     pub(crate) undecided: Vec<(u8, StopReason)>,
-    /// Those of which the group has noted it: no replica of theirs goes on.
+    /// Undecided partitions that the group has noted: their replicas have no place.
     pub(crate) halted: BTreeMap<u8, StopReason>,
     /// Replicas that are to be left out of the configuration: they take the rows of another set.
     pub(crate) unfit: Vec<Address>,

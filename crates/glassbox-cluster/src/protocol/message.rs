@@ -286,7 +286,8 @@ impl StopReason {
             ),
             Self::Undecided { epoch, input } => format!(
                 "partition {partition}: the replica sets have changed different rows, and no majority says which are \
-                 right: {}; compare the programs and the machines, then declare one set right: `settle {partition} SET`",
+                 right: {}; compare the programs and the machines, then declare one set right: `settle {partition} \
+                 SET`",
                 what(epoch, input)
             ),
         }
@@ -403,7 +404,7 @@ pub enum Presence {
     Lost,
     /// It has no place.
     Idle,
-    /// It is a primary, and this backup has acknowledged nothing for as long as a silent replica may be silent.
+    /// A primary: this backup owes acknowledgements, and has sent none for as long as a replica may be silent.
     Unacked {
         /// The number of the backup's replica.
         backup: u8,

@@ -224,8 +224,10 @@ impl<L: Link> Client<L> {
 
     fn state_of(&self, party: Address) -> String {
         match self.disconnected.get(&party) {
+            _ if let Some(why) = self.link.why_not(party) => format!("{party} (not connected: {why})"),
             Some((_, why)) => format!("{party} (not connected: {why})"),
-            None => format!("{party} (connected)"),
+            None if self.link.is_connected(party) => format!("{party} (connected)"),
+            None => format!("{party} (not connected)"),
         }
     }
 

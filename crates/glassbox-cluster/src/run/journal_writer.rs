@@ -137,7 +137,7 @@ impl JournalWriter {
         if self.failed.is_some() {
             return None;
         }
-        what(&mut self.journal).map_err(|error| self.failed = Some(error.to_string())).ok()
+        what(&mut self.journal).map_err(|error| self.failed = Some(reason(error))).ok()
     }
 
     /// The position behind the record, and its bytes.
@@ -238,7 +238,7 @@ impl JournalWriter {
             if self.journal.makes_base() {
                 match self.journal.copy(shard) {
                     Ok(done) => self.note_based(done),
-                    Err(error) => self.failed = Some(error.to_string()),
+                    Err(error) => self.failed = Some(reason(error)),
                 }
                 std::thread::yield_now();
             } else {
@@ -294,6 +294,16 @@ impl JournalWriter {
     /// Closes the journal.
     pub(super) fn close(&mut self) {
         self.try_to(Journal::close);
+    }
+}
+
+/// Why journaling has failed. The replica has ended, so room on its disk is not enough.
+fn reason(error: Error) -> String {
+    match error {
+        Error::NoRoom { cause } => {
+            format!("its directory cannot grow: {cause}; free room on the disk, then start the process again")
+        }
+        other => other.to_string(),
     }
 }
 

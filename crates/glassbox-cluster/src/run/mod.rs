@@ -18,6 +18,7 @@
 mod channel;
 mod client;
 mod cluster;
+mod commands;
 mod connection;
 mod dialing;
 mod driver;
@@ -33,11 +34,13 @@ mod receiving;
 mod shape;
 mod shared_node;
 mod sockets;
+mod status;
 mod timing;
 mod watcher;
 
 pub use client::{Client, Then, Ticket};
 pub use cluster::Cluster;
+pub use commands::{Decisions, force_directory_of};
 pub use driver::drive;
 pub use inline::Inline;
 pub use journal_writer::JournalWriter;
@@ -49,4 +52,5 @@ pub use queues::Queues;
 pub use shape::{Identity, Shape};
 pub use shared_node::Driven;
 pub use sockets::Sockets;
+pub use status::{ProcessStatus, Status};
 pub use watcher::Watcher;

@@ -384,6 +384,7 @@ impl Node {
         };
         let configuration = member.configuration().clone();
         match member.role() {
+            Role::Executor(executor) if executor.lacks_inputs() => Standing::CatchesUp(configuration),
             Role::Primary(_) | Role::Executor(_) | Role::Sequencer(_) => Standing::Primary(configuration),
             Role::Backup(backup) => self.backup_standing(configuration, backup.lost()),
             Role::HotBackup(backup) => self.backup_standing(configuration, backup.lost()),

@@ -91,7 +91,7 @@ impl Operator<Sockets> {
 fn heir(newest: &Configuration, group: Group, standings: &Standings) -> Result<Option<Address>, String> {
     let standing = |it: Address| standings.get(&it).and_then(|standing| standing.as_ref().ok());
     let replicas @ Replicas { primary, backups, .. } = newest.group(group).ok_or("a group of another cluster")?;
-    if let Some(Standing::Primary(known)) = standing(*primary)
+    if let Some(Standing::Primary(known) | Standing::CatchesUp(known)) = standing(*primary)
         && known.group(group).is_some_and(|known| known.since == replicas.since)
     {
         return Ok(None);
@@ -431,7 +431,7 @@ impl<L: Link> Operator<L> {
         let group = replica.group().ok_or_else(|| format!("{replica} is no replica"))?;
         let primary = self.newest()?.group(group).ok_or_else(|| unknown(group))?.primary;
         match standings.get(&primary) {
-            Some(Ok(Standing::Primary(_))) => Ok(primary),
+            Some(Ok(Standing::Primary(_) | Standing::CatchesUp(_))) => Ok(primary),
             _ => Err(format!("primary {primary} does not answer; promote a backup first, or resume it")),
         }
     }

@@ -87,6 +87,8 @@ pub enum Standing {
     /// It has no place, but its journal has rows: the last configuration in it, and the epoch since which it had its
     /// role.
     Kept(Configuration, u64),
+    /// A primary that executes the input log, and has not executed all of it yet.
+    CatchesUp(Configuration),
 }
 
 impl Standing {
@@ -97,7 +99,7 @@ impl Standing {
             Self::Primary(it) | Self::Backup(it) | Self::Joining(it) | Self::Coordinator(it) | Self::Idle(it) => {
                 Some(it)
             }
-            Self::Lost(it, _) | Self::Kept(it, _) => Some(it),
+            Self::Lost(it, _) | Self::Kept(it, _) | Self::CatchesUp(it) => Some(it),
         }
     }
 }

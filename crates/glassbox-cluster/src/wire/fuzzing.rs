@@ -17,7 +17,9 @@ use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::{Base, Entry, Part};
 use crate::protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
-use crate::protocol::message::{Message, Outcome, Packet, Recovered, StopReason, Turn, Wait, Waiter, WaiterId};
+use crate::protocol::message::{
+    Message, Outcome, Packet, Presence, Recovered, StopReason, Turn, Wait, Waiter, WaiterId,
+};
 
 const OF: Expected = Expected { cluster: 1, catalog: 2, sequence: 0, payload_bytes_max: MAX_PAYLOAD_BYTES };
 
@@ -106,7 +108,7 @@ fn waits() -> Wait {
 }
 
 /// The messages of deterministic schemes, and of two-phase locking.
-fn deterministic(call: &Call) -> [Message; 16] {
+fn deterministic(call: &Call) -> [Message; 18] {
     let key = |number| WatchedKey::Short(number);
     let request = KeyRequest { space: 300, low: key(1), high: key(u128::MAX), touch: Touch::Write };
     let long = KeyRequest { low: WatchedKey::of(&[7; 20]), high: WatchedKey::End, ..request.clone() };
@@ -139,6 +141,8 @@ fn deterministic(call: &Call) -> [Message; 16] {
         Message::Arrived { since: 300, pieces: 1 },
         Message::NoRows { since: 300 },
         Message::Stop { why: Box::new(StopReason::Forgotten { after: 300 }), joins: true },
+        Message::Withheld { life: 300, why: Box::new(StopReason::Behind { after: 300 }) },
+        Message::Present(Presence::Unacked { backup: 2, all: true }),
         Message::WriteCheckpoint,
         Message::Executed(300, vec![(1, 300)]),
         Message::ExecutedOwn(300),
@@ -242,6 +246,11 @@ fn bodies() -> Vec<(Kind, Vec<u8>)> {
         (Kind::Question, written(&Question::Rows { table: 1, from: 300 })),
         (Kind::Question, written(&Question::Begin(Configuration::first(2, 2, SchemeKind::Blocking)))),
         (Kind::Answer, written(&Answer::State { unfinished: None, digest: Some(Ok(300)) })),
+        (Kind::Question, written(&Question::Settle(to))),
+        (
+            Kind::Answer,
+            written(&Answer::Standing(Standing::CatchesUp(Configuration::first(2, 1, SchemeKind::Blocking)))),
+        ),
         (Kind::Answer, written(&Answer::Rows { replicated: true, rows: vec![1, 2], next: Some(2) })),
         (Kind::Answer, written(&Answer::Counts(Box::new(counts)))),
     ]

@@ -31,7 +31,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         | Message::Placed { .. }
         | Message::Withheld { .. }
         | Message::Probe => instructs,
-        Message::Call { .. } => is_replica && matches!(from, Address::Client(_)),
+        Message::Call { .. } | Message::Reconnoitre { .. } => is_replica && matches!(from, Address::Client(_)),
         Message::Submit(_) => matches!((from, to), (Address::Client(_), Address::Coordinator(_))),
         Message::Fragment(fragment) => is_replica && coordinates && is_same(fragment.txn.coordinator, from),
         // A coordinator decides the transactions that a client left.
@@ -70,7 +70,6 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::Exchange(exchange) => {
             is_replica && matches!(from, Address::Replica { partition, .. } if partition == exchange.from)
         }
-        Message::Reconnoitre { .. } => is_replica && matches!(from, Address::Client(_)),
         Message::Reconnoitred { partition: at, .. } => {
             matches!(from, Address::Replica { partition, .. } if partition == *at) && matches!(to, Address::Client(_))
         }
