@@ -132,11 +132,10 @@ fn without_a_majority_all_replicas_of_the_partition_stop() {
 #[test]
 fn replicas_without_a_majority_have_no_place_until_an_operator_settles_which_rows_are_right() {
     let (mut settled, replica) = (0, |replica| Address::Replica { partition: 0, replica });
-    for seed in 0..if long() { 5_000 } else { 16 } {
+    for seed in 0..if long() { 5_000 } else { 12 } {
         let (right, settings) = (replica(seed as u8 / 2 % 2), any(seed));
-        // Replica 1 loses an input, and then no vote of its set about it exists: no real replica does so.
-        let several = if right == replica(1) { 0 } else { settings.load.several };
-        let (load, bug) = (Load { several, ..settings.load }, Some(Bug::SkippedInput));
+        // With transactions on several partitions, the other partitions would differ too.
+        let (load, bug) = (Load { several: 0, ..settings.load }, Some(Bug::SkippedInput));
         let settings = Settings { replicas: 2, bug, load, incidents: 0, outages: 0, partings: 0, ..settings };
         let mut world = World::new(settings);
         let stopped: usize = (0..12).map(|_| (world.run_us(10_000), world.end_stopped()).1).sum();
@@ -155,9 +154,12 @@ fn replicas_without_a_majority_have_no_place_until_an_operator_settles_which_row
             let named = world.leftovers().iter().filter(|it| it.contains("`settle 0 SET`")).count();
             assert_eq!(named, 2, "seed {seed}: {:?}", world.leftovers());
         }
+        // One that asked for the rows before the other one has its place would ask again after 2 s.
+        world.kill(replica(u8::from(right == replica(0))));
         world.settle(right).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
-        // One that asks for the rows before the other one has its place asks again after 2 s.
-        world.run_us(2_300_000);
+        world.run_us(80_000);
+        world.start_again();
+        world.run_us(150_000);
         world
             .finish()
             .and_then(|()| checks::replicas(&mut world))
@@ -167,5 +169,5 @@ fn replicas_without_a_majority_have_no_place_until_an_operator_settles_which_row
         assert!(world.settle(right).unwrap_err().contains("nothing is to be settled"));
         settled += 1;
     }
-    assert!(settled >= 4, "{settled} settled");
+    assert!(settled >= 3, "{settled} settled");
 }
