@@ -307,7 +307,7 @@ impl WorkloadOption {
                 let [several, aborts, conflicts, two_rounds] =
                     [several, aborts, conflicts, two_rounds].map(|percent| percent * 10_000);
                 let clients = load.clients;
-                Workload::Micro { clients, load: Load { several, conflicts, aborts, two_rounds }.into() }
+                Workload::Micro { clients, load: Load { several, conflicts, aborts, two_rounds } }
             }
         }
     }

@@ -141,7 +141,7 @@ fn work(
             }
         }
         Workload::Micro { load, .. } => {
-            let mut micro = Micro::new(number, config.partitions, (*load).into(), seed);
+            let mut micro = Micro::new(number, config.partitions, *load, seed);
             while goes_on(&calling) {
                 let call = micro.draw();
                 let kind =

@@ -12,7 +12,7 @@ use glassbox_testing::damage::{bytes_of, names, replace};
 use glassbox_testing::dice::{Dice, long, seed};
 use glassbox_testing::history::{in_short, tiny, tiny_classic};
 use glassbox_testing::lying::Lie;
-use glassbox_testing::script::{CRASHES, Phase, Played, Script};
+use glassbox_testing::script::{CRASHES, Phase, Script};
 
 /// Points at which the files stopped.
 #[derive(Default)]

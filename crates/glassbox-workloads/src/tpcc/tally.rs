@@ -27,6 +27,12 @@ pub struct LatencyTally {
     pub aborted: [u64; 5],
 }
 
+impl Default for LatencyTally {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl LatencyTally {
     /// No answers.
     ///
