@@ -1,6 +1,7 @@
 //! A procedure whose type is not known here: what a catalog keeps of it, and how a logged call is run again.
 
 use std::any::TypeId;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::held::Hold;
 use super::origin::ProcedureCall;
@@ -40,8 +41,9 @@ impl ProcedureKind {
             route: |arguments, partitions| {
                 let mut needed = Partitions::none(partitions);
                 let procedure = decode::<P>(arguments)?;
-                let declared = procedure.declare(&mut needed);
+                let declared = catch_unwind(AssertUnwindSafe(|| procedure.declare(&mut needed)));
                 discard(|| drop(procedure));
+                let declared = declared.map_err(|panic| ReplayError::of_procedure((P::NAME, P::VERSION), &*panic))?;
                 Ok(declared.names_partitions().then(|| needed.set.or_if_empty(0)))
             },
             run: run::<P>,

@@ -103,7 +103,7 @@ fn open(files: &MemoryFiles) -> Database {
     Database::open_files(Arc::new(files.clone()), Box::new(ManualClock::default()), config, catalog).unwrap()
 }
 
-/// What the submitter gets: the bad code that its panic names.
+/// The answer of a call, or the bad code that the submitter's panic names.
 fn submit(db: &Database, bad: Bad) -> Result<Result<(), Error>, String> {
     let look = move |_: &Frail| bad.panic_if(&[Bad::Look, Bad::LookAndOutputDrop]);
     let submitted = catch_unwind(AssertUnwindSafe(|| db.submit_with(Give { id: 1, bad }, look)?.wait()));
@@ -136,6 +136,11 @@ fn a_panic_of_submitted_code_reaches_its_submitter_and_the_partition_thread_goes
         }
         await_thread(&db);
     }
+    let given = |db: &Database| db.transaction(|tx| Ok(tx.get::<Gift>(&1)?.unwrap().given)).unwrap();
+    let before = given(&db);
+    assert!(before >= 80, "calls whose values panic have committed");
+    // As after a crash: replay drops outputs and procedures, too.
+    let killed = files.after_kill();
     // The declaration panics where it is made for the prefetch: in the thread of the partition, or not at all.
     for _ in 0..20 {
         if let Err(panic) = submit(&db, Bad::Declaration) {
@@ -143,11 +148,6 @@ fn a_panic_of_submitted_code_reaches_its_submitter_and_the_partition_thread_goes
         }
     }
     await_thread(&db);
-    let given = |db: &Database| db.transaction(|tx| Ok(tx.get::<Gift>(&1)?.unwrap().given)).unwrap();
-    let before = given(&db);
-    assert!(before >= 80, "calls whose values panic have committed");
-    // A copy of the files, as after a crash: replay drops outputs and procedures, too.
-    let killed = files.after_kill();
     drop(db);
     let db = open(&killed);
     assert_eq!(given(&db), before);

@@ -27,10 +27,18 @@ impl RecordBuffer {
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         self.len = 0;
-        self.is_too_large = false;
+        if self.is_too_large {
+            self.begin_within_max();
+        }
         if self.bytes.len() > KEPT_BYTES {
             self.shrink();
         }
+    }
+
+    /// Begins a record after one that was given up.
+    #[cold]
+    fn begin_within_max(&mut self) {
+        (self.is_too_large, self.room) = (false, self.bytes.len().min(self.max_bytes));
     }
 
     /// Gives back the memory of an unusually large record.
@@ -89,7 +97,7 @@ impl RecordBuffer {
 
     #[cold]
     fn grow(&mut self, most: usize) {
-        if most > self.max_bytes - self.len {
+        if most > self.max_bytes.saturating_sub(self.len) {
             self.give_up();
         }
         let wanted = (self.len + most).next_power_of_two().max(4096);
@@ -127,6 +135,10 @@ mod tests {
         assert!(!record.is_too_large());
         record.push(&[6; 5_000]);
         assert_eq!((record.as_slice().len(), record.is_too_large()), (5_000, false));
+        record.push(&[6]);
+        assert!(record.is_too_large(), "the maximum holds for the next record");
+        record.clear();
+        record.push(&[6; 5_000]);
         record.set_max(usize::MAX);
         record.push(&[6; 5_000]);
         assert_eq!((record.as_slice().len(), record.is_too_large()), (10_000, false));
