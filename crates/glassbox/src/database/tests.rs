@@ -30,8 +30,11 @@ struct Slow {
     test: usize,
 }
 
-/// Of each test: says that `Slow` runs, and waits until it may end.
-static TESTS: [Mutex<Option<(Sender<()>, Receiver<()>)>>; 3] = [const { Mutex::new(None) }; 3];
+/// Reports that `Slow` runs; receives until it may end.
+type Channels = (Sender<()>, Receiver<()>);
+
+/// The channels of each test.
+static TESTS: [Mutex<Option<Channels>>; 2] = [const { Mutex::new(None) }; 2];
 
 impl Procedure for Slow {
     const NAME: &'static str = "slow";
