@@ -56,6 +56,7 @@ pub(crate) fn open(
         partitioned::build_indexes(&mut cells, &catalog.tables)?;
     }
     // Nothing was changed so far; from here on nothing is refused.
+    store.force_found()?;
     let log = store.open_log(log_config(&config), found)?;
     let end = log.appended();
     recovery.log_bytes = end.0 - old.log_start;

@@ -37,6 +37,8 @@ pub(crate) fn open_classic(
     let stored = if is_empty { Manifest { tables: Vec::new(), log_end: 0, ..old.clone() } } else { old.clone() };
     let (mut manifest, _, _) = merge_catalog(&stored, catalog.entries())?;
     check_tables(&config.classic, &catalog)?;
+    // Redo writes pages, and an interrupted load is removed.
+    store.force_found()?;
     let started = clock.monotonic_ns();
     let (volume, found) = if is_empty {
         entry.page_bytes = config.classic.page_bytes as u32;

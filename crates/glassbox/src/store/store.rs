@@ -37,10 +37,7 @@ impl Store {
         let found = Manifest::read(&*files)?;
         let is_new = found.is_none();
         let manifest = match found {
-            Some(manifest) => {
-                force_found(&*files, MANIFEST)?;
-                manifest
-            }
+            Some(manifest) => manifest,
             None => {
                 // Checked again: no other process changes the directory any more.
                 refuse_foreign(&*files)?;
@@ -50,6 +47,24 @@ impl Store {
             }
         };
         Ok(Self { files, manifest: Mutex::new(manifest), is_new, lock: Mutex::new(Some(lock)) })
+    }
+
+    /// Forces the manifest and the checkpoint that were read, and their names. To be called before anything is written:
+    /// records that depend on these files must not outlive them, and blocks of the log contain the generation of the
+    /// manifest.
+    ///
+    /// # Errors
+    /// When a file cannot be forced.
+    pub(crate) fn force_found(&self) -> Result<(), Error> {
+        if self.is_new {
+            // This process has written and forced the manifest.
+            return Ok(());
+        }
+        force_named(&*self.files, MANIFEST)?;
+        match &self.manifest().checkpoint {
+            Some(checkpoint) => force_named(&*self.files, &checkpoint.file),
+            None => Ok(()),
+        }
     }
 
     /// Lets other processes use the directory. No file is written from then on.
@@ -71,9 +86,6 @@ impl Store {
     /// When files cannot be written.
     pub(crate) fn open_log(&self, config: LogConfig, found: Option<LogFound>) -> Result<Log, Error> {
         let (files, manifest) = (Arc::clone(&self.files), self.manifest());
-        if let Some(checkpoint) = &manifest.checkpoint {
-            force_found(&*files, &checkpoint.file)?;
-        }
         let log = match found {
             Some(found) => Log::open(files, config, found)?,
             None => {
@@ -170,9 +182,8 @@ pub(crate) fn is_store_file(name: &str) -> bool {
 }
 
 /// Forces a file that another process has written, and its name. The process may have been killed before it did so
-/// itself, and a copy put there by hand was never forced. Records that depend on the file must not outlive it: blocks
-/// of the log contain the generation of the manifest that was read.
-fn force_found(files: &dyn Files, name: &str) -> Result<(), Error> {
+/// itself, and a copy put there by hand was never forced.
+fn force_named(files: &dyn Files, name: &str) -> Result<(), Error> {
     files.open(name)?.sync_data()?;
     let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
     Ok(files.sync_directory(directory)?)

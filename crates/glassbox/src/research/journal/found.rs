@@ -104,6 +104,7 @@ impl FoundJournal {
         };
         let found =
             manifest.log_created.then(|| look_into_log(files, &manifest.expected_log(), &mut read)).transpose()?;
+        store.force_found()?;
         let log = Arc::new(store.open_log(config.log(), found)?);
         store.manifest().replace(Some(&log), |manifest| manifest.log_created = true)?;
         Journal::new(JournalFiles { store: Arc::new(store), log }, config.threads)
