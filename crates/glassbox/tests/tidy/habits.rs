@@ -125,7 +125,8 @@ pub fn two_conventions(sources: &[Source]) -> Vec<Found> {
 
 #[test]
 fn habits_are_found_in_their_places_only() {
-    let text = "//! What it is.\n//!\n//! The log is behind. It waits.\n\n/// Of a row: so\n/// many, and it takes all of it back.\n\
+    let text = "//! What it is.\n//!\n//! The log is behind. It waits.\n\n\
+                /// Of a row: so\n/// many, and it takes all of it back.\n\
                 fn a() {\n    let (a, b) = (1, 2);\n    let (c, d) = pair();\n    let what = \"behind\"; // told\n}\n\
                 const MOST_ROWS: u8 = 1;\n#[test]\nfn it_works() {}\n";
     let source = Source::new("crates/glassbox/src/a.rs".to_owned(), text);

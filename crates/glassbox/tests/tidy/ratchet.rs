@@ -2,8 +2,8 @@
 //!
 //! `remaining.txt` has a line for each rule and file that has something left. A count above its line fails. A count
 //! below it fails too, until the list is written again with `GLASSBOX_BLESS=1`, which refuses when the sum of a rule
-//! would rise; so a file may move with what it has left, and nothing new comes in. A line `# rule NAME` says that a rule
-//! has been counted: only the first count of a rule is free.
+//! would rise; so a file may move with its count, and nothing new comes in. A line `# rule NAME` says that a rule has
+//! been counted: only the first count of a rule is free.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;

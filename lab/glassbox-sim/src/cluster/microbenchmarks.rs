@@ -1,5 +1,6 @@
-//! The microbenchmarks as simulated workloads: of *Low Overhead Concurrency Control* (SIGMOD 2010), sections 5.1 to 5.4,
-//! and of *An Evaluation of the Advantages and Disadvantages of Deterministic Database Systems* (VLDB 2014), section 3.
+//! The microbenchmarks as simulated workloads: of *Low Overhead Concurrency Control* (SIGMOD 2010), sections 5.1 to
+//! 5.4, and of *An Evaluation of the Advantages and Disadvantages of Deterministic Database Systems* (VLDB 2014),
+//! section 3.
 
 use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
