@@ -1,7 +1,7 @@
 //! The `glassbox-cluster` program: runs a cluster of processes under load and checks it, operates a cluster, and is one
 //! of its processes.
 //!
-//! Its exit status is 0 on success, 1 on an error or a failed check, 2 for invalid arguments. Results go to standard
+//! The exit status is 0 on success, 1 on an error or a failed check, 2 for invalid arguments. Results go to standard
 //! output; progress and errors go to standard error.
 
 use std::process::ExitCode;

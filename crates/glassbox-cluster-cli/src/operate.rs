@@ -127,7 +127,8 @@ pub fn decided(config: &Path) -> PathBuf {
 /// An operator of a cluster, whose decisions are kept next to this file. Without a file only the members know them: for
 /// a cluster that ends with its operator.
 pub fn operator(config: &Config, file: Option<&Path>) -> anyhow::Result<Operator<Sockets>> {
-    let (processes, catalog) = (config.processes(), config.catalog());
+    let processes = config.processes();
+    let catalog = config.catalog();
     let operator = match file {
         Some(file) => {
             let (decisions, newest) = Decisions::open(&decided(file), &config.shape()).map_err(anyhow::Error::msg)?;

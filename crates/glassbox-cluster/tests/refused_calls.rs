@@ -55,17 +55,19 @@ impl Procedure for Has {
 }
 
 fn catalog() -> Catalog {
-    Catalog::new().table::<Item>().procedure::<Insert>().procedure::<Has>()
+    Catalog::new().table::<Item>().distributed_procedure::<Insert>().distributed_procedure::<Has>()
 }
 
 /// Runs `test` on a cluster of one coordinator and two partitions.
 fn on_a_cluster(scheme: SchemeKind, test: impl FnOnce(&Processes)) {
     let listeners: Vec<_> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let nodes = listeners.iter().map(|it| it.local_addr().unwrap()).collect();
-    let (cluster, ended) = (Processes::new(1, scheme, 2, nodes), Arc::new(AtomicBool::new(false)));
+    let cluster = Processes::new(1, scheme, 2, nodes);
+    let ended = Arc::new(AtomicBool::new(false));
     std::thread::scope(|scope| {
         for listener in listeners {
-            let (cluster, ended) = (&cluster, Arc::clone(&ended));
+            let cluster = &cluster;
+            let ended = Arc::clone(&ended);
             let ends = move || ended.load(Ordering::Relaxed);
             scope.spawn(move || cluster.serve(listener, None, catalog(), |_| Ok(()), ends).unwrap());
         }

@@ -460,6 +460,10 @@ mod tests {
         assert_eq!(left, Some(vec![A, C]));
         // Its connection may still be cut, so it is not added at once.
         let next = now.without(B).unwrap();
+        assert!(
+            decided(&mut watch, &next, 3_000).is_none(),
+            "the decision arrives before the primary takes part in it"
+        );
         for (ms, is_back) in [(100, false), (3_000, false), (3_200, true)] {
             watch.note(A, Presence::Serves, 2, 1_000 * ms - 10);
             watch.note(C, Presence::Follows, 2, 1_000 * ms - 10);

@@ -21,6 +21,9 @@ pub enum Address {
     },
 }
 
+/// The client number of the first monitor.
+const FIRST_MONITOR: u32 = u32::MAX - (1 << 17);
+
 impl Address {
     /// The operator, which decides configurations.
     pub const OPERATOR: Self = Self::Client(u32::MAX);
@@ -28,6 +31,17 @@ impl Address {
     pub const WATCHER: Self = Self::Client(u32::MAX - 1);
     /// The checker, which verifies a cluster after its clients have disconnected.
     pub const CHECKER: Self = Self::Client(u32::MAX - 2);
+
+    /// A monitor, which asks for the state of processes and decides nothing. Several may ask at the same time, each
+    /// with a number of its own, such as that of its process.
+    pub const fn monitor(number: u16) -> Self {
+        Self::Client(FIRST_MONITOR + number as u32)
+    }
+
+    /// Whether this party observes the cluster only.
+    pub fn is_monitor(self) -> bool {
+        matches!(self, Self::Client(number) if (FIRST_MONITOR..=FIRST_MONITOR + u32::from(u16::MAX)).contains(&number))
+    }
 
     /// The partition that it is a replica of.
     pub fn partition(self) -> Option<u8> {
@@ -112,6 +126,7 @@ impl fmt::Display for Address {
             &Self::OPERATOR => write!(f, "the operator"),
             &Self::WATCHER => write!(f, "the watcher"),
             &Self::CHECKER => write!(f, "the checker"),
+            Self::Client(number) if self.is_monitor() => write!(f, "monitor {}", number - FIRST_MONITOR),
             Self::Client(number) => write!(f, "client {number}"),
             Self::Coordinator(number) => write!(f, "coordinator {number}"),
             Self::Replica { partition, replica } => write!(f, "partition {partition} replica {replica}"),

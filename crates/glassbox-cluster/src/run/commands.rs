@@ -104,9 +104,9 @@ impl Processes {
     /// # Errors
     /// When there are no sockets.
     pub fn status(&self, catalog: &Catalog) -> Result<Status, String> {
-        let mut operator = self.operator(catalog, None, Box::new(|_| Err("a status decides nothing".to_owned())))?;
-        let standings = operator.standings();
-        let progress = if self.scheme.is_deterministic() { operator.progress() } else { BTreeMap::new() };
+        let mut monitor = self.monitor(catalog)?;
+        let standings = monitor.standings();
+        let progress = if self.scheme.is_deterministic() { monitor.progress() } else { BTreeMap::new() };
         Ok(Status::new(self, standings, &progress))
     }
 
@@ -241,7 +241,8 @@ mod tests {
 
     #[test]
     fn decisions_are_read_again_without_a_line_that_was_cut_off() {
-        let (directory, shape) = (tempfile::tempdir().unwrap(), cluster().0.shape());
+        let directory = tempfile::tempdir().unwrap();
+        let shape = cluster().0.shape();
         let path = directory.path().join("decided");
         let first = shape.configuration();
         let (mut decisions, newest) = Decisions::open(&path, &shape).unwrap();

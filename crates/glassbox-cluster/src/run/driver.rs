@@ -90,7 +90,8 @@ fn hand(node: &mut Node, event: LinkEvent, link: &mut impl Link, out: &mut Outbo
             let mut answer = node.answer(question, now_us(), out);
             if let Answer::Counts(counts) = &mut answer {
                 let clients = link.connected().into_iter().filter(|it| matches!(it, Address::Client(_)));
-                counts.clients = clients.filter(|it| *it != from && *it != Address::OPERATOR).count() as u32;
+                counts.clients =
+                    clients.filter(|it| *it != from && *it != Address::OPERATOR && !it.is_monitor()).count() as u32;
             }
             link.reply(from, answer);
         }

@@ -50,7 +50,9 @@ fn look(to: Address, packet: &Packet, bytes: usize) -> Option<Oversized> {
         Message::Fragment(fragment) => {
             let failure = too_large(&fragment.call, bytes)?;
             let Fragment { txn, round, .. } = **fragment;
-            let (partition, after, received) = (to.partition()?, None, 0);
+            let partition = to.partition()?;
+            let after = None;
+            let received = 0;
             let end = FragmentEnd::Failed(Box::new(failure));
             back(Message::Result(Box::new(FragmentResult { txn, round, partition, end, after, received })))
         }

@@ -281,11 +281,26 @@ impl Processes {
         newest: Option<Configuration>,
         record: Recorder,
     ) -> Result<Operator<Sockets>, String> {
-        let told = |line: &str| eprintln!("{line}");
-        // Without injected delays: the operator is not part of the cluster.
-        let identity = self.identity(Address::OPERATOR, catalog);
-        let mut sockets = Sockets::new(identity, None, Duration::ZERO, told).map_err(|error| error.to_string())?;
-        self.calls(Address::OPERATOR)?.into_iter().for_each(|(machine, at)| sockets.call(machine, at));
-        Ok(Operator::new(sockets, self.shape().machines(), newest, record))
+        Ok(Operator::new(self.connect_as(Address::OPERATOR, catalog)?, self.shape().machines(), newest, record))
+    }
+
+    /// An operator that can ask, and decides nothing: members take decisions from [`Address::OPERATOR`] only. An
+    /// operator at work stays connected.
+    ///
+    /// # Errors
+    /// When there are no sockets.
+    pub(super) fn monitor(&self, catalog: &Catalog) -> Result<Operator<Sockets>, String> {
+        let me = Address::monitor(std::process::id() as u16);
+        let record: Recorder = Box::new(|_| Err("a monitor decides nothing".to_owned()));
+        Ok(Operator::new(self.connect_as(me, catalog)?, self.shape().machines(), None, record))
+    }
+
+    /// Connections of a party that is not part of the cluster, without injected delays.
+    fn connect_as(&self, me: Address, catalog: &Catalog) -> Result<Sockets, String> {
+        let report = |line: &str| eprintln!("{line}");
+        let identity = self.identity(me, catalog);
+        let mut sockets = Sockets::new(identity, None, Duration::ZERO, report).map_err(|error| error.to_string())?;
+        self.calls(me)?.into_iter().for_each(|(machine, at)| sockets.call(machine, at));
+        Ok(sockets)
     }
 }

@@ -95,7 +95,8 @@ impl Naming {
             Ok(standing) => standing,
             Err(why) => return format!("not reachable: {why}"),
         };
-        let (known, is_member) = (standing.configuration().map(|it| it.epoch), machine.partition().is_none());
+        let known = standing.configuration().map(|it| it.epoch);
+        let is_member = machine.partition().is_none();
         let text = match standing {
             Standing::None if self.is_agreed => {
                 "without a place: begin the cluster; if it has begun, what this process had is lost"

@@ -132,7 +132,7 @@ fn a_call_without_an_answer_ends_at_its_deadline_and_says_where_it_was_sent() {
     client = client.with_deadline(Duration::from_millis(20));
     let ticket = client.submit(call()).unwrap();
     let Err(Error::OutcomeUnknown { reason }) = client.wait(ticket) else { panic!("there was no answer") };
-    for words in ["0.02 s", "partition 0 replica 0 (connected)", "`glassbox-cluster status`", "promote"] {
+    for words in ["0.02 s", "partition 0 replica 0 (not connected)", "`glassbox-cluster status`", "promote"] {
         assert!(reason.contains(words), "no `{words}` in {reason}");
     }
     assert_eq!(client.in_flight(), 0);
