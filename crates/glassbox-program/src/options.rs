@@ -49,7 +49,7 @@ impl From<DurabilityOption> for Durability {
 }
 
 impl DurabilityOption {
-    /// Its name on the command line.
+    /// The name of the choice on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sync => "sync",

@@ -101,8 +101,9 @@ pub fn text(path: &Path) -> &str {
 /// The subcommands that a help text lists.
 fn subcommands(help: &str) -> Vec<&str> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    // A description that takes several lines goes on further to the right.
-    let first = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    // A description that takes several lines goes on further to the right. Siblings have golden text of their own.
+    let is_own = |line: &&str| line.starts_with("  ") && !line.starts_with("   ") && !line.contains("(starts `");
+    let first = listed.filter(is_own);
     first.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
 }
 
@@ -122,7 +123,8 @@ fn append(all: &mut String, program: &Path, words: &[&str]) {
 /// # Panics
 /// With the first line that differs.
 pub fn compare_help(program: &str, hidden: &[&str], golden: &Path) {
-    let (program, mut all) = (Path::new(program), String::new());
+    let program = Path::new(program);
+    let mut all = String::new();
     append(&mut all, program, &[]);
     hidden.iter().for_each(|name| append(&mut all, program, &[name]));
     if std::env::var_os("GLASSBOX_BLESS").is_some() {

@@ -107,7 +107,8 @@ fn a_closed_database_has_no_call_to_replay() {
     let db = open(&files, LogKind::Commands, 1 << 26, catalog().procedure::<Put>()).unwrap();
     assert_eq!(ids(&db), [1, 2, 3]);
     drop(db);
-    assert!(files.forces() <= forces + 8, "{} forces", files.forces() - forces);
+    // The opening forces what it has read, too.
+    assert!(files.forces() <= forces + 9, "{} forces", files.forces() - forces);
 }
 
 /// Case 13: changed code under the same version would rewrite rows, silently.

@@ -1,6 +1,6 @@
 //! The `glassbox-lab` program: the papers' experiments, limits, single stacks, and the reasons of the engine's choices.
 //!
-//! Its exit status is 0 on success, 1 on an error or a failed check, 2 for invalid arguments. Results go to standard
+//! The exit status is 0 on success, 1 on an error or a failed check, 2 for invalid arguments. Results go to standard
 //! output; progress and errors go to standard error.
 
 mod program;

@@ -48,7 +48,7 @@ impl Sink for ReportingLoad<'_> {
     }
 }
 
-/// Adds the initial rows to a bulk load, in so many threads. `progress` receives numbers of rows that were added, and
+/// Adds the initial rows to a bulk load, in a number of threads. `progress` receives numbers of rows that were added, and
 /// stops the load by `false`. Returns whether the load is complete.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ use crate::record::Timestamp;
 const REHEARSED_CALLS: u8 = 3;
 const REHEARSES_ALL: bool = cfg!(debug_assertions);
 
-/// Which calls are to be rehearsed.
+/// The choice of calls to rehearse.
 #[derive(Debug)]
 pub(super) struct Rehearsals {
     /// Rehearsed calls of each procedure, by the code of its runs.

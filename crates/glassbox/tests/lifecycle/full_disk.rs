@@ -24,7 +24,7 @@ const SIZES: [(u64, usize); 9] = [
 ];
 /// Rows of one transaction: the first needs few records, the last a rollback of many blocks.
 const ROWS: [u32; 3] = [1, 12, 60];
-/// Of the rows that are added: after those of the prepared transaction in each index, so that no call waits for it.
+/// The count of the added rows: in each index after those of the prepared transaction, so that no call waits for it.
 const COUNT: u64 = 10;
 
 fn fill_up(files: &MemoryFiles) {

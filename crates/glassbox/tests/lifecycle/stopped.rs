@@ -17,7 +17,8 @@ const FAILED_FORCES: std::ops::Range<u64> = 0..25;
 
 /// Adds rows in several threads until every one of them is refused; the number of answered transactions.
 fn add_until_stopped(db: &Database, context: &str) -> u32 {
-    let (next, answered) = (&AtomicU32::new(0), &AtomicU32::new(0));
+    let next = &AtomicU32::new(0);
+    let answered = &AtomicU32::new(0);
     let add = || {
         loop {
             let first = next.fetch_add(ROWS, Ordering::Relaxed);

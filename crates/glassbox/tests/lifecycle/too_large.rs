@@ -15,7 +15,7 @@ use crate::{Item, engines, insert, items};
 /// Elements that were serialized.
 static SERIALIZED: AtomicUsize = AtomicUsize::new(0);
 
-/// So many elements.
+/// A number of elements.
 struct Elements(usize);
 
 impl Serialize for Elements {
@@ -57,7 +57,8 @@ impl Procedure for Bulk {
 }
 
 fn open(config: &Config) -> Database {
-    let (files, clock) = (Arc::new(MemoryFiles::new()), Box::new(ManualClock::default()));
+    let files = Arc::new(MemoryFiles::new());
+    let clock = Box::new(ManualClock::default());
     Database::open_files(files, clock, config.clone(), Catalog::new().table::<Item>().procedure::<Bulk>()).unwrap()
 }
 
