@@ -7,7 +7,7 @@ use addr2line::gimli::Reader;
 use addr2line::{Frame, Loader};
 use anyhow::anyhow;
 
-use super::parts::{CallMap, PartMap};
+use super::parts::{CallMap, PartMap, in_workspace};
 use super::profile::{FunctionId, Profile};
 
 /// Maximum number of passes over all functions: longer than any chain of callers without an owner.
@@ -129,7 +129,7 @@ fn innermost<T>(
 /// The frame's file below `crates/`, and its function's name.
 fn name_of<R: Reader>(frame: &Frame<'_, R>) -> String {
     let name = frame.function.as_ref().and_then(|name| Some(name.demangle().ok()?.into_owned()));
-    let file = frame.location.as_ref().and_then(|location| location.file?.rsplit_once("crates/")).map(|(_, file)| file);
+    let file = frame.location.as_ref().and_then(|location| in_workspace(location.file?));
     format!("{} {}", file.unwrap_or_default(), short(&name.unwrap_or_default()))
 }
 

@@ -28,7 +28,7 @@ impl PartMap {
 
     /// The part to which a file's code belongs; `None` if it belongs to its callers, such as the standard library.
     pub fn of_file(&self, path: &str) -> Option<usize> {
-        let ours = path.rsplit_once("crates/").map(|(_, inside)| inside);
+        let ours = in_workspace(path);
         let fits = |start: &&str| match start.strip_prefix('/') {
             Some(library) => path.contains("/registry/") && path.contains(&format!("/{library}")),
             None => ours.is_some_and(|inside| inside.starts_with(start)),
@@ -56,7 +56,7 @@ impl CallMap {
 
     /// The call that a function belongs to; a closure belongs to the function that contains it.
     pub fn of_function(&self, path: &str, function: &str) -> Option<usize> {
-        let (_, inside) = path.rsplit_once("crates/")?;
+        let inside = in_workspace(path)?;
         let plain = function.split("::").filter(|segment| !segment.starts_with('{')).last().unwrap_or_default();
         // A method of a trait stands behind the file, without its type.
         let plain = plain.split('<').next().unwrap_or_default().rsplit(' ').next().unwrap_or_default();
@@ -66,6 +66,12 @@ impl CallMap {
 }
 
 /// What the maps name that the source does not have: a file that was renamed would silently count as something else.
+/// A source file of the workspace, from the folder of its crate on.
+pub(super) fn in_workspace(path: &str) -> Option<&str> {
+    let in_crates = path.rsplit_once("crates/").map(|(_, inside)| inside);
+    in_crates.or_else(|| path.rfind("lab/glassbox-").map(|at| &path[at + "lab/".len()..]))
+}
+
 #[cfg(test)]
 mod stale {
     use std::fs;
@@ -73,17 +79,18 @@ mod stale {
 
     use super::{CallMap, PartMap};
 
-    /// Name, below `crates/`, and text of each source file of the workspace.
+    /// Name, below the folder of its crate, and text of each source file of the workspace.
     fn sources() -> Vec<(String, String)> {
-        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let (mut folders, mut files) = (vec![crates.to_path_buf()], Vec::new());
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        let mut folders = vec![root.join("crates"), root.join("lab")];
+        let mut files = Vec::new();
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
                     folders.push(path);
                 } else if path.extension().is_some_and(|extension| extension == "rs") {
-                    let name = path.strip_prefix(crates).unwrap().to_str().unwrap().to_owned();
+                    let name = super::in_workspace(path.to_str().unwrap()).unwrap().to_owned();
                     files.push((name, fs::read_to_string(&path).unwrap()));
                 }
             }
