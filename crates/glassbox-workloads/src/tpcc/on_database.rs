@@ -48,8 +48,8 @@ impl Sink for ReportingLoad<'_> {
     }
 }
 
-/// Adds the initial rows to a bulk load, in a number of threads. `progress` receives numbers of rows that were added, and
-/// stops the load by `false`. Returns whether the load is complete.
+/// Adds the initial rows to a bulk load, in a number of threads. `progress` receives numbers of rows that were added,
+/// and stops the load by `false`. Returns whether the load is complete.
 ///
 /// # Errors
 /// When the engine refuses a row.
