@@ -54,7 +54,7 @@ fn two_stages_take_disk_time_out_of_lock_time() {
     let others = [LOCKING, HYBRID].map(|row| value(SESSIONS, row, 2.0, "others_reads"));
     assert!(others[0] > 30.0 && others[1] < 25.0, "of lock wait due to others' reads: {others:?} %");
     let gains = [1.0, 2.0, 4.0].map(|x| ratio(SESSIONS, [HYBRID, LOCKING], x, "new_orders"));
-    assert!(gains[2] > 1.1 && gains[2] > 1.1 * gains[0], "gains by sessions: {gains:?}");
+    assert!(gains[0] < 1.1 && gains[2] > 1.1, "gains by sessions: {gains:?}");
     let waits = [2.0, 4.0].map(|x| ratio(SESSIONS, [LOCKING, HYBRID], x, "lock_wait"));
     assert!(waits[0] > 2.5 && waits[1] > 1.5, "so many times less lock wait: {waits:?}");
     let victims =
