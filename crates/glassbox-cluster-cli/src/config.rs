@@ -48,7 +48,7 @@ pub struct Config {
 pub enum Workload {
     /// TPC-C, loaded with a seed.
     Tpcc {
-        /// Its size.
+        /// The sizes of the database.
         scale: Scale,
         /// The seed of the initial rows.
         seed: u64,

@@ -1,4 +1,4 @@
-//! `glassbox-cluster node`: one member of a cluster, until it is told to end.
+//! `glassbox-cluster node`: one member of a cluster, until a signal ends it.
 
 use std::io::{BufRead, Read, Write};
 use std::net::{SocketAddr, TcpListener};

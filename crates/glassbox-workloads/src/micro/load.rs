@@ -21,7 +21,7 @@ pub struct Load {
     pub conflicts: u64,
     /// Transactions that abort, on one partition.
     pub aborts: u64,
-    /// Of the distributed transactions, those that take two rounds.
+    /// Distributed transactions that take two rounds, of these.
     pub two_rounds: u64,
 }
 

@@ -77,9 +77,9 @@ impl Engine {
 
 /// The keys that a dry run found.
 pub(crate) enum Discovered {
-    /// Those of a run up to its end.
+    /// The keys of a run up to its end.
     All(ReadWriteSet),
-    /// Those of a run up to its last access.
+    /// The keys of a run up to its last access.
     Exhausted(ReadWriteSet),
     /// The procedure panicked, as its real run will.
     Panicked(Box<dyn Any + Send>),

@@ -56,7 +56,7 @@ impl ProcedureKind {
         Self { shard: Some(ShardProcedure::of::<P>()), ..Self::of::<P>() }
     }
 
-    /// Its runs on shards.
+    /// The runs on shards.
     ///
     /// # Errors
     /// When it was not added for them.

@@ -18,7 +18,7 @@ const NO_VERBS: [&str; 14] =
 /// Verbs whose imperative looks like another form.
 const VERBS: [&str; 8] = ["bring", "embed", "feed", "need", "proceed", "seed", "shed", "string"];
 
-/// What is wrong with the message of a commit that changed so many lines.
+/// The problem of a commit's message, given the number of changed lines.
 fn problem(message: &str, changed: usize) -> Option<String> {
     let subject = message.lines().next().unwrap_or_default();
     let Some((area, rest)) = subject.split_once(": ") else { return Some("begins with no `area: `".to_owned()) };

@@ -72,7 +72,7 @@ struct ExecutionState {
     is_declared: bool,
     /// Of the last run: when it became a fetch stage, if it did.
     converted: Option<ThreadWaits>,
-    /// Of the last run: whether it had changed rows by then.
+    /// Whether the last run had changed rows by then.
     has_lost_changes: bool,
 }
 
