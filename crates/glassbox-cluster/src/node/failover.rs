@@ -456,7 +456,23 @@ mod tests {
             let replicas = decided(&mut watch, &now, 2_000).map(|(_, all, _)| all);
             (replicas, watch)
         };
-        assert_eq!(decides(false, Presence::Follows).0, Some(vec![A, C]));
+        let (left, mut watch) = decides(false, Presence::Follows);
+        assert_eq!(left, Some(vec![A, C]));
+        // Its connection may still be cut, so it is not added at once.
+        let next = now.without(B).unwrap();
+        watch.probe_at_us = 3_000;
+        assert!(
+            decided(&mut watch, &next, 3_000).is_none(),
+            "the decision arrives before the primary takes part in it"
+        );
+        for (ms, is_back) in [(100, false), (3_000, false), (3_200, true)] {
+            watch.note(A, Presence::Serves, 2, 1_000 * ms - 10);
+            watch.note(C, Presence::Follows, 2, 1_000 * ms - 10);
+            watch.note(B, Presence::Idle, 2, 1_000 * ms - 10);
+            watch.probe_at_us = 1_000 * ms;
+            let replicas = decided(&mut watch, &next, 1_000 * ms).map(|(_, all, _)| all);
+            assert_eq!(replicas, is_back.then(|| vec![A, C, B]), "after {ms} ms");
+        }
         assert_eq!(decides(true, Presence::Follows).0, Some(vec![B, C]), "it is the primary that is cut off");
         assert_eq!(decides(false, Presence::Joins(7)).0, None, "it receives rows");
     }
