@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use glassbox_cluster::run::{Decisions, Operator, Sockets};
+use glassbox_cluster::run::{Command, Decisions, Operator, Sockets};
 use glassbox_cluster::{Address, Group};
 
 use super::arguments::SchemeOption;
+use super::auto;
 use super::config::Config;
-use super::{PATIENCE, auto};
 use glassbox_program::exit::{self, Verdict};
 
 /// A command for a running cluster.
@@ -151,6 +151,26 @@ impl OperateOption {
             | Self::Members { cluster, .. } => &cluster.config,
         }
     }
+
+    /// The command that changes the cluster.
+    fn command(&self) -> anyhow::Result<Command> {
+        Ok(match *self {
+            Self::Begin(_) => Command::Begin,
+            Self::Resume { wait_s, .. } => Command::Resume(Duration::from_secs(wait_s)),
+            Self::Promote { group, .. } => Command::Promote(group),
+            Self::LeaveOut { group, replica, .. } => Command::LeaveOut(group.member(replica)),
+            Self::BringBack { group, replica, wait_s, .. } => {
+                Command::BringBack(group.member(replica), Duration::from_secs(wait_s))
+            }
+            Self::Settle { partition, set, .. } => Command::Settle(Address::Replica { partition, replica: set }),
+            Self::Members { ref members, .. } => Command::Members(members.iter().copied().collect()),
+            Self::Scheme { scheme, .. } => Command::Scheme(scheme.kind().context("`auto` is no scheme of its own")?),
+            Self::BeginCoordinator { coordinator, wait_s, .. } => {
+                Command::BeginCoordinator(Address::Coordinator(coordinator), Duration::from_secs(wait_s))
+            }
+            Self::Status { .. } => bail!("a status changes nothing"),
+        })
+    }
 }
 
 /// Runs a command, and reports its result.
@@ -165,41 +185,9 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
         println!("{}", if json { status.json() } else { status.to_string() });
         return Ok(if status.all_answer() { Verdict::Good } else { Verdict::Bad });
     }
+    let command = option.command()?;
     let mut operator = operator(&config, Some(option.file()))?;
-    match *option {
-        OperateOption::Status { .. } => Ok(()),
-        OperateOption::Begin(_) => operator.begin(config.shape().configuration(), PATIENCE),
-        OperateOption::Resume { wait_s, .. } => {
-            operator.wait_for_all(Duration::from_secs(wait_s));
-            operator.resume()
-        }
-        OperateOption::Promote { group, .. } => operator.promote(group).map(|now| {
-            let role = match group {
-                Group::Sequencer if config.scheme.is_deterministic() => "the sequencer",
-                Group::Sequencer => "the coordinator",
-                Group::Partition(_) => "primary",
-            };
-            println!("{now} is {role}");
-        }),
-        OperateOption::LeaveOut { group, replica, .. } => operator.leave_out(group.member(replica)),
-        OperateOption::BringBack { group, replica, wait_s, .. } => {
-            let replica = group.member(replica);
-            operator.wait_for(replica, Duration::from_secs(wait_s));
-            operator.bring_back(replica)
-        }
-        OperateOption::Settle { partition, set, .. } => operator.settle(Address::Replica { partition, replica: set }),
-        OperateOption::Members { ref members, .. } => operator.change_members(&members.iter().copied().collect()),
-        OperateOption::Scheme { scheme, .. } => {
-            operator.change_scheme(scheme.kind().context("`auto` is no scheme of its own")?)
-        }
-        OperateOption::BeginCoordinator { coordinator, wait_s, .. } => {
-            let coordinator = Address::Coordinator(coordinator);
-            operator.wait_for(coordinator, Duration::from_secs(wait_s));
-            operator.begin_coordinator(coordinator)
-        }
-    }
-    .map_err(anyhow::Error::msg)?;
-    println!("configuration {}", operator.newest().map_err(anyhow::Error::msg)?.epoch);
+    println!("{}", config.processes().carry_out(&mut operator, &command).map_err(anyhow::Error::msg)?);
     Ok(Verdict::Good)
 }
 

@@ -1,10 +1,10 @@
 //! The operator's commands for a cluster of any catalog, and the file of its decisions.
 //!
-//! A program with its own procedures gets the commands of `glassbox cluster` by [`Processes::operate`]. The decisions
+//! A program with its own procedures gets the commands of `glassbox-cluster` by [`Processes::operate`]. The decisions
 //! are recorded before any member receives them, in one file with a lock: its holder is the only operator. `status`
 //! only asks: it needs neither the file nor the lock, so a monitor may run it at any time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ use crate::protocol::configuration::{Configuration, SchemeKind};
 const DECIDES_WITHIN: Duration = Duration::from_secs(15);
 /// How long processes may take to load and to connect when a cluster begins.
 const BEGINS_WITHIN: Duration = Duration::from_secs(300);
+/// How long a command waits at most for processes that do not run.
+pub const MAX_WAIT_SECONDS: u64 = 86_400;
 
 /// The commands, for a user that gave none of them.
 const USAGE: &str = "give a command: status [--json], begin, resume [SECONDS], promote PARTITION|sequencer, leave-out \
@@ -110,7 +112,7 @@ impl Processes {
         Ok(Status::new(self, standings, &progress))
     }
 
-    /// Carries out an operator's command, as `glassbox cluster` does for its own workloads: `status`, `begin`,
+    /// Carries out an operator's command, as `glassbox-cluster` does for its own workloads: `status`, `begin`,
     /// `resume`, `promote`, `leave-out`, `bring-back`, `settle`, `members`, `scheme` or `begin-coordinator`, with its
     /// arguments; the result, for the operator. Decisions are kept in the file `decided`, one for a cluster.
     ///
@@ -139,45 +141,103 @@ impl Processes {
             [] => return Err(USAGE.to_owned()),
             _ => {}
         }
+        let command = Command::parse(&words)?;
         let (decisions, newest) = Decisions::open(decided, &self.shape())?;
         let mut operator = self.operator(catalog, newest, decisions.recorder())?;
-        let done = self.carry_out(&mut operator, &words)?;
-        Ok(format!("{done}configuration {}", operator.newest()?.epoch))
+        self.carry_out(&mut operator, &command)
     }
 
-    fn carry_out(&self, operator: &mut Operator<Sockets>, words: &[&str]) -> Result<String, String> {
-        let seconds = |text: Option<&&str>, otherwise| match text {
-            Some(text) => number(text).map(Duration::from_secs),
-            None => Ok(Duration::from_secs(otherwise)),
-        };
-        match *words {
-            ["begin"] => operator.begin(self.shape().configuration(), BEGINS_WITHIN)?,
-            ["resume", ref wait @ ..] if wait.len() < 2 => {
-                operator.wait_for_all(seconds(wait.first(), 30)?);
+    /// Carries out a command. Returns the result, for the user; its last line names the configuration.
+    ///
+    /// # Errors
+    /// When the cluster refuses the command, or members that it needs do not answer.
+    pub fn carry_out(&self, operator: &mut Operator<Sockets>, command: &Command) -> Result<String, String> {
+        let mut result = String::new();
+        match *command {
+            Command::Begin => operator.begin(self.shape().configuration(), BEGINS_WITHIN)?,
+            Command::Resume(wait) => {
+                operator.wait_for_all(wait);
                 operator.resume()?;
             }
-            ["promote", at] => return Ok(format!("{} has the role\n", operator.promote(group(at)?)?)),
-            ["leave-out", at, replica] => operator.leave_out(group(at)?.member(number(replica)?))?,
-            ["bring-back", at, replica, ref wait @ ..] if wait.len() < 2 => {
-                let replica = group(at)?.member(number(replica)?);
-                operator.wait_for(replica, seconds(wait.first(), 10)?);
+            Command::Promote(group) => {
+                let role = match group {
+                    Group::Sequencer if self.scheme.is_deterministic() => "the sequencer",
+                    Group::Sequencer => "the coordinator",
+                    Group::Partition(_) => "primary",
+                };
+                result = format!("{} is {role}\n", operator.promote(group)?);
+            }
+            Command::LeaveOut(replica) => operator.leave_out(replica)?,
+            Command::BringBack(replica, wait) => {
+                operator.wait_for(replica, wait);
                 operator.bring_back(replica)?;
             }
-            ["settle", partition, set] => {
-                operator.settle(Address::Replica { partition: number(partition)?, replica: number(set)? })?;
-            }
-            ["members", ref members @ ..] => {
-                operator.change_members(&members.iter().map(|it| number(it)).collect::<Result<_, _>>()?)?;
-            }
-            ["scheme", name] => operator.change_scheme(scheme(name)?)?,
-            ["begin-coordinator", ref which @ ..] if which.len() < 2 => {
-                let coordinator = Address::Coordinator(which.first().map_or(Ok(0), |it| number(it))?);
-                operator.wait_for(coordinator, Duration::from_secs(10));
+            Command::Settle(replica) => operator.settle(replica)?,
+            Command::Members(ref members) => operator.change_members(members)?,
+            Command::Scheme(scheme) => operator.change_scheme(scheme)?,
+            Command::BeginCoordinator(coordinator, wait) => {
+                operator.wait_for(coordinator, wait);
                 operator.begin_coordinator(coordinator)?;
             }
-            _ => return Err(format!("unknown command `{}`: {USAGE}", words.join(" "))),
         }
-        Ok(String::new())
+        Ok(format!("{result}configuration {}", operator.newest()?.epoch))
+    }
+}
+
+/// A command that changes a running cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command {
+    /// Begin a new cluster, once all of its processes are started.
+    Begin,
+    /// Give restarted processes their roles, after a wait for those that do not run.
+    Resume(Duration),
+    /// Promote a backup of a partition, or a hot backup of the sequencer.
+    Promote(Group),
+    /// Remove a backup, for which its primary then no longer waits.
+    LeaveOut(Address),
+    /// Make a replica a backup, after a wait until its process can be reached.
+    BringBack(Address, Duration),
+    /// Declare the rows of a replica right, where no majority of replica sets says which are.
+    Settle(Address),
+    /// Have the coordinators with these numbers agree from now on.
+    Members(BTreeSet<u16>),
+    /// Change the concurrency-control scheme.
+    Scheme(SchemeKind),
+    /// Give a restarted coordinator its role, after a wait until its process can be reached.
+    BeginCoordinator(Address, Duration),
+}
+
+impl Command {
+    /// Reads a command from the words of a command line.
+    fn parse(words: &[&str]) -> Result<Self, String> {
+        let wait = |text: &[&str], otherwise| match text {
+            [text] => match number(text)? {
+                seconds if seconds <= MAX_WAIT_SECONDS => Ok(Duration::from_secs(seconds)),
+                _ => Err(format!("`{text}` seconds are too many: give at most {MAX_WAIT_SECONDS}, a day")),
+            },
+            _ => Ok(Duration::from_secs(otherwise)),
+        };
+        Ok(match *words {
+            ["begin"] => Self::Begin,
+            ["resume", ref time @ ..] if time.len() < 2 => Self::Resume(wait(time, 30)?),
+            ["promote", at] => Self::Promote(group(at)?),
+            ["leave-out", at, replica] => Self::LeaveOut(group(at)?.member(number(replica)?)),
+            ["bring-back", at, replica, ref time @ ..] if time.len() < 2 => {
+                Self::BringBack(group(at)?.member(number(replica)?), wait(time, 10)?)
+            }
+            ["settle", partition, set] => {
+                Self::Settle(Address::Replica { partition: number(partition)?, replica: number(set)? })
+            }
+            ["members", ref members @ ..] => {
+                Self::Members(members.iter().map(|it| number(it)).collect::<Result<_, _>>()?)
+            }
+            ["scheme", name] => Self::Scheme(scheme(name)?),
+            ["begin-coordinator", ref which @ ..] if which.len() < 2 => {
+                let coordinator = Address::Coordinator(which.first().map_or(Ok(0), |it| number(it))?);
+                Self::BeginCoordinator(coordinator, Duration::from_secs(10))
+            }
+            _ => return Err(format!("unknown command `{}`: {USAGE}", words.join(" "))),
+        })
     }
 }
 
@@ -230,10 +290,12 @@ mod tests {
     }
 
     #[test]
-    fn commands_that_are_none_are_refused_with_the_possible_ones() {
+    fn an_unknown_command_is_refused_with_the_usage() {
         let directory = tempfile::tempdir().unwrap();
         let decided = directory.path().join("decided");
-        for words in ["", "halt", "promote", "promote x", "settle 0", "scheme best", "members one"] {
+        let endless = [u64::MAX, 86_401].map(|seconds| format!("resume {seconds}"));
+        let words = ["", "halt", "promote", "promote x", "settle 0", "scheme best", "members one"];
+        for words in words.into_iter().chain(endless.iter().map(String::as_str)) {
             let why = operate(&decided, words).unwrap_err();
             assert!(why.contains("give ") || why.contains("neither"), "`{words}`: {why}");
         }
