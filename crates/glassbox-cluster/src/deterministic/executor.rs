@@ -186,7 +186,14 @@ impl Executor {
         if self.bases.making.take().is_some() {
             self.bases.inputs = u32::MAX;
         }
-        self.broken = self.halt.as_ref().and_then(|halt| halt.end_base());
+        self.end_halt();
+    }
+
+    /// Stops if the base that has ended was that of a halt. A replica that had stopped before keeps its reason.
+    fn end_halt(&mut self) {
+        if let Some(why) = self.halt.as_ref().and_then(|halt| halt.end_base()) {
+            self.broken.get_or_insert(why);
+        }
     }
 
     /// The base is durable.
@@ -203,8 +210,8 @@ impl Executor {
         for sequencer in &self.sequencers {
             out.send(*sequencer, Message::Checkpointed(epoch));
         }
-        if let Some(halt) = &self.halt {
-            self.broken = halt.end_base();
+        if self.halt.is_some() {
+            self.end_halt();
             self.bases.is_due = self.broken.is_none();
         }
         // A replica may wait for the rows.

@@ -12,7 +12,7 @@ use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::input::{Input, InputBatch, InputKeys};
-use crate::protocol::message::{Message, Submission};
+use crate::protocol::message::{Message, StopReason, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
 const SCHEME: SchemeKind = SchemeKind::Deterministic(SchedulerKind::Serial);
@@ -143,6 +143,28 @@ fn a_recovered_partition_is_idle_once_it_was_told_that_it_lacks_nothing() {
     assert!(!executor.is_idle());
     executor.handle(ME, Message::Inputs(InputBatch::empty(4, 4)), &mut out);
     assert!(executor.is_idle());
+}
+
+#[test]
+fn a_stopped_replica_stays_stopped_when_its_checkpoint_ends() {
+    for is_written in [false, true] {
+        let shard = Shard::new(&catalog(), 0, 2, 1 << 20).unwrap();
+        let mut out = Outbox::default();
+        let base = (4, Vec::new());
+        let vll = SchedulerKind::Vll;
+        let mut executor = Executor::recovered(partition(0), shard, vll, &configuration(), base, &mut out);
+        executor.handle(ME, Message::Inputs(InputBatch::empty(4, 4)), &mut out);
+        executor.begin_journal(&mut out);
+        let why = StopReason::Behind { after: 4 };
+        executor.handle(ME, Message::Stop { why: Box::new(why), joins: false }, &mut out);
+        let stopped = executor.broken().expect("it has stopped").to_owned();
+        if is_written {
+            executor.based(&mut out)
+        } else {
+            executor.base_failed()
+        }
+        assert_eq!(executor.broken(), Some(&stopped[..]));
+    }
 }
 
 /// Clients take the first answer of a partition's replicas.

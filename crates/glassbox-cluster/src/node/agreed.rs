@@ -211,8 +211,9 @@ impl Agreed {
                 Ok(self.give_place(replica, life, has_rows))
             }
             Proposal::Undecided(partition, why) => {
-                self.undecided.insert(partition, why.clone());
-                Ok(Some(Effect::Undecided(partition, why)))
+                // The replicas have stopped for the first reason, which an operator settles.
+                let first = self.undecided.entry(partition).or_insert(why).clone();
+                Ok(Some(Effect::Undecided(partition, first)))
             }
             Proposal::Settle(replica) => Ok(self.settle(replica)),
             // Another one has to have the rows.

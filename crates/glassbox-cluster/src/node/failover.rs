@@ -171,7 +171,7 @@ impl Watch {
     fn note_decided(&mut self, now: &Configuration, now_us: u64, out: &mut Outbox) {
         let Some(before) = self.seen.replace(now.clone()).filter(|before| before.epoch < now.epoch) else { return };
         out.actions.extend(changes(&before, now).into_iter().map(Action::Report));
-        let unacked: Vec<_> = before.partitions.iter().map(|it| self.unacked(it).map(|(backup, _)| backup)).collect();
+        let unacked: Vec<_> = before.partitions.iter().map(|it| (it.primary, self.unacked(it))).collect();
         for (replica, heard) in &mut self.replicas {
             if now.backup_since(*replica).is_some_and(|(_, since)| since > before.epoch) {
                 // One that cannot follow would copy all rows again and again.
@@ -179,7 +179,10 @@ impl Watch {
                 heard.joins = (heard.joins.0 + 1, now_us + pause_us.min(MAX_PAUSE_US));
             }
             // Its connection may still be cut in one direction: it would join, and owe acknowledgements again.
-            let was_cut = |partition: usize| unacked.get(partition).is_some_and(|it| *it == Some(*replica));
+            let was_cut = |partition: usize| match unacked.get(partition) {
+                Some((primary, Some((backup, all)))) => backup == replica || *all && primary == replica,
+                _ => false,
+            };
             if now.since_of(*replica).is_none() && replica.partition().is_some_and(|it| was_cut(it.into())) {
                 heard.joins.1 = heard.joins.1.max(now_us + self.times.silent_us);
             }
@@ -473,7 +476,21 @@ mod tests {
             let replicas = decided(&mut watch, &next, 1_000 * ms).map(|(_, all, _)| all);
             assert_eq!(replicas, is_back.then(|| vec![A, C, B]), "after {ms} ms");
         }
-        assert_eq!(decides(true, Presence::Follows).0, Some(vec![B, C]), "it is the primary that is cut off");
+        let (succeeded, mut watch) = decides(true, Presence::Follows);
+        assert_eq!(succeeded, Some(vec![B, C]), "it is the primary that is cut off");
+        // Nor is a primary that was cut off added at once.
+        let mut next = Configuration { epoch: 2, ..now.clone() };
+        next.partitions[0] = Replicas { primary: B, since: 2, backups: vec![(C, 2)] };
+        for (ms, is_back) in [(3, false), (100, false), (3_000, false), (3_200, true)] {
+            watch.note(B, Presence::Serves, 2, 1_000 * ms - 10);
+            watch.note(C, Presence::Follows, 2, 1_000 * ms - 10);
+            if ms > 3 {
+                watch.note(A, Presence::Idle, 2, 1_000 * ms - 10);
+            }
+            watch.probe_at_us = 1_000 * ms;
+            let replicas = decided(&mut watch, &next, 1_000 * ms).map(|(_, all, _)| all);
+            assert_eq!(replicas, is_back.then(|| vec![B, C, A]), "the former primary, after {ms} ms");
+        }
         assert_eq!(decides(false, Presence::Joins(7)).0, None, "it receives rows");
     }
 

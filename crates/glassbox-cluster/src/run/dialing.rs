@@ -150,6 +150,8 @@ impl Sockets {
         self.reasons.insert(to, why.to_owned());
         if why.contains(TAKEN) {
             self.taken.entry(to).or_insert_with(Instant::now);
+        } else {
+            self.taken.remove(&to);
         }
         self.missing.insert(to);
         // A party that refuses is there, and may accept a moment later.

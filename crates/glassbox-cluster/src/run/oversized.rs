@@ -64,11 +64,16 @@ fn look(to: Address, packet: &Packet, bytes: usize) -> Option<Oversized> {
 /// The refusal of a call whose arguments are too large, or which has too many rows of other partitions.
 fn too_large(call: &Call, bytes: usize) -> Option<Failure> {
     let of_arguments = call.arguments.bytes().len();
-    let refuse = |bytes, limit| Some(Failure::ArgumentsTooLarge { bytes: bytes as u64, limit: limit as u64 });
     if of_arguments > MAX_ARGUMENT_BYTES {
-        return refuse(of_arguments, MAX_ARGUMENT_BYTES);
+        let limit = MAX_ARGUMENT_BYTES as u64;
+        return Some(Failure::ArgumentsTooLarge { bytes: of_arguments as u64, limit });
     }
-    if bytes > MAX_PAYLOAD_BYTES { refuse(bytes, MAX_PAYLOAD_BYTES) } else { None }
+    (bytes > MAX_PAYLOAD_BYTES).then(|| of_message(bytes))
+}
+
+/// The refusal of a call for which other partitions have to send more rows than a message has room for.
+fn of_message(bytes: usize) -> Failure {
+    Failure::ArgumentsTooLarge { bytes: bytes as u64, limit: MAX_PAYLOAD_BYTES as u64 }
 }
 
 /// The message without the output that makes it too large.
@@ -86,7 +91,10 @@ fn without_output(message: &Message, bytes: usize) -> Option<Message> {
         }
         Message::Result(result) if matches!(result.end, FragmentEnd::Done(_) | FragmentEnd::Found(_)) => {
             let FragmentResult { txn, round, partition, after, received, .. } = **result;
-            let end = FragmentEnd::Failed(failure(false));
+            let end = FragmentEnd::Failed(match result.end {
+                FragmentEnd::Found(_) => Box::new(of_message(bytes)),
+                _ => failure(false),
+            });
             Message::Result(Box::new(FragmentResult { txn, round, partition, end, after, received }))
         }
         // The whole partition is locked instead.

@@ -2,6 +2,7 @@
 //!
 //! A program has one catalog, and runs as any party of the cluster. `examples/accounts.rs` shows one.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
@@ -290,7 +291,8 @@ impl Processes {
     /// # Errors
     /// When there are no sockets.
     pub(super) fn monitor(&self, catalog: &Catalog) -> Result<Operator<Sockets>, String> {
-        let me = Address::monitor(std::process::id() as u16);
+        // Drawn for each: threads and containers may have the same process number.
+        let me = Address::monitor(RandomState::new().build_hasher().finish() as u16);
         let record: Recorder = Box::new(|_| Err("a monitor decides nothing".to_owned()));
         Ok(Operator::new(self.connect_as(me, catalog)?, self.shape().machines(), None, record))
     }
