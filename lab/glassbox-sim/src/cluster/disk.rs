@@ -9,11 +9,11 @@ use glassbox::research::shard::Shard;
 use glassbox_cluster::journal::{Base, JournalReplay, Record, RecoveredReplica};
 use glassbox_cluster::{Address, Group, GroupChange, Member, Message, Outbox, Packet, Role};
 
-use super::faults::Fault;
+use super::event::{Event, Fault};
 use super::node::Machine;
 use super::settings::Bug;
 use super::workload::Workload;
-use super::world::{Event, World};
+use super::world::World;
 
 /// The minimum duration of a force.
 const FORCE_NS: u64 = 40_000;

@@ -6,59 +6,11 @@ use glassbox_cluster::{
 };
 
 use super::disk::members_of;
+use super::event::{Event, Fault};
 use super::node::Machine;
 use super::workload::Workload;
-use super::world::{Event, World};
+use super::world::World;
 use glassbox_workloads::micro::Load;
-
-/// An event that happens at its time, if it is possible then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fault {
-    /// A backup stops, and loses its memory.
-    KillBackup(Group),
-    /// A primary, or the sequencer, stops.
-    KillPrimary(Group),
-    /// The sequencer stops, whichever member it is.
-    KillSequencer,
-    /// A coordinator stops.
-    KillCoordinator(u16),
-    /// The operator leaves stopped backups out, and promotes one if the group has no primary.
-    Repair(Group),
-    /// The operator replaces a running primary, which learns of it later.
-    Replace(Group),
-    /// The operator restarts stopped or deposed members as backups.
-    Return(Group),
-    /// The operator restarts a stopped coordinator.
-    RestartCoordinator(u16),
-    /// Nothing gets through from one member to another for this many microseconds.
-    Cut(Address, Address, u64),
-    /// The operator changes the scheme.
-    Switch(SchemeKind),
-    /// Nothing gets to or from the sequencer for this many microseconds, from or to other members.
-    Isolate(u64),
-    /// A member's work takes this many times as long.
-    Slow(Address, u64),
-    /// A client stops, and loses its memory.
-    KillClient(u32),
-    /// A successor of a stopped client is started.
-    StartClient(u32),
-    /// The connection of a client and a member breaks; both keep running.
-    Break(u32, Address),
-    /// It is made again.
-    Mend(u32, Address),
-    /// A member of a cluster with journals stops.
-    Kill(Address),
-    /// The coordinators of these bits agree from then on, among those that there are.
-    ChangeMembers(u64),
-    /// Another member leads the group that agrees.
-    Transfer(u16),
-    /// All replicas with this number stop.
-    KillSet(u8),
-    /// All members stop at once.
-    Power,
-    /// The operator restarts all stopped members from their journals.
-    Resume,
-}
 
 impl<W: Workload> World<W> {
     /// Plans this many failures before `until_us`, and their repair.

@@ -10,6 +10,7 @@ pub mod checks;
 mod client;
 mod costs;
 mod disk;
+mod event;
 mod faults;
 mod link;
 mod microbenchmarks;

@@ -14,7 +14,7 @@ use glassbox_cluster::{
 use super::canary::Canary;
 use super::client::{Client, Finished};
 use super::disk::Disk;
-use super::faults::Fault;
+use super::event::{Event, Fault, Flying};
 use super::link::Links;
 use super::node::{Machine, Node};
 use super::processors::Processors;
@@ -22,58 +22,16 @@ use super::settings::Settings;
 use super::workload::{CallOf, OutputOf, Workload};
 use glassbox_testing::dice::Dice;
 
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Event {
-    Arrives {
-        number: u64,
-    },
-    Ready {
-        at: Address,
-        life: u64,
-    },
-    LosePatience,
-    /// A member does what is due.
-    Tick {
-        at: Address,
-        life: u64,
-    },
-    Advise,
-    /// A replica's journal was forced.
-    Forced {
-        at: Address,
-        life: u64,
-        upto: usize,
-    },
-    /// The base of a replica's journal is complete.
-    Based {
-        at: Address,
-        life: u64,
-    },
-    Fault(Fault),
-}
-
-/// A message in flight.
-pub(super) struct Flying {
-    pub(super) from: Address,
-    pub(super) to: Address,
-    /// A connection belongs to one incarnation of a party, and ends with it.
-    life: u64,
-    /// `None`: the end of a broken connection.
-    packet: Option<Packet>,
-    /// Whether others follow it in the same batch.
-    more: bool,
-}
-
 /// The results of a part of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
     /// Calls that ended.
     pub finished: u64,
-    /// In a second of virtual time.
+    /// Calls that ended in a second of virtual time.
     pub per_second: f64,
     /// Restarts of transactions because of deadlocks.
     pub retries: u64,
-    /// Of the calls that ended, those that were distributed.
+    /// Distributed calls that ended.
     pub several: u64,
 }
 
@@ -115,8 +73,12 @@ pub struct World<W: Workload = glassbox_workloads::micro::Load> {
 
 /// How long members tick after everything has ended: some elections.
 const REST_AFTER_NS: u64 = 100_000_000;
+
 /// Clients that wait for longer than this, when none makes another call, wait for ever.
 const MAX_REST_NS: u64 = 1_000_000_000;
+/// Events in which at least one of the waiting clients gets its answer; and how many times that.
+const ROUND_EVENTS: u32 = 1_000_000;
+const MAX_ROUNDS: u32 = 10;
 
 impl<W: Workload> World<W> {
     /// A cluster at its beginning.
@@ -316,15 +278,22 @@ impl<W: Workload> World<W> {
 
     /// Runs for this time.
     pub fn run_us(&mut self, us: u64) -> Measured {
-        let (finished, several, retries) = (self.finished(), self.several(), self.retries());
+        let finished = self.finished();
+        let several = self.several();
+        let retries = self.retries();
         let end_ns = self.now_ns + us * 1_000;
         while self.events.peek().is_some_and(|Reverse((at_ns, ..))| *at_ns <= end_ns) {
             self.step();
         }
         self.now_ns = end_ns;
-        let (finished, several) = (self.finished() - finished, self.several() - several);
+        let finished = self.finished() - finished;
         let per_second = finished as f64 * 1e6 / us as f64;
-        Measured { finished, per_second, retries: self.retries() - retries, several }
+        Measured { finished, per_second, retries: self.retries() - retries, several: self.several() - several }
+    }
+
+    /// The clients that wait for an answer.
+    fn waiting(&mut self) -> Vec<u32> {
+        (0..self.settings.clients).filter(|&number| self.client(number).is_waiting()).collect()
     }
 
     /// Lets the clients make no more calls, and everything active finish.
@@ -335,16 +304,16 @@ impl<W: Workload> World<W> {
         for number in 0..self.settings.clients {
             self.client(number).ends = true;
         }
-        let patience = 10_000_000;
         // Sequencers that order by their clocks go on while a client waits.
         let until_ns = if self.settings.always_tick() { self.now_ns + MAX_REST_NS } else { u64::MAX };
-        for _ in 0..patience {
-            if !self.step() || self.now_ns > until_ns {
+        for _ in 0..MAX_ROUNDS {
+            let finished = self.finished();
+            let has_more = (0..ROUND_EVENTS).all(|_| self.step() && self.now_ns <= until_ns);
+            if !has_more || self.finished() == finished && !self.waiting().is_empty() {
                 break;
             }
         }
-        let clients = 0..self.settings.clients;
-        let waiting: Vec<_> = clients.filter(|&number| self.client(number).is_waiting()).collect();
+        let waiting = self.waiting();
         if waiting.is_empty() {
             return Ok(());
         }
