@@ -74,7 +74,7 @@ fn loaded(dir: &Path, config: &Config, warehouses: u16) -> (Database, Inputs) {
     let db = Database::open(dir, config.clone(), tpcc::catalog()).expect("a new database");
     let scale = Scale::full(warehouses);
     let load = db.bulk_load().expect("it is new");
-    tpcc::load(&scale, 1, 1, || &load, |_| ()).expect("there is memory");
+    tpcc::load_database(&load, &scale, 1, 1, &|_| true).expect("there is memory");
     load.finish().expect("there is room on the disk");
     let mut settings = Settings::new(scale);
     (settings.mix, settings.remote, settings.load_seed) = (Mix::Full, Remote::NONE, 1);

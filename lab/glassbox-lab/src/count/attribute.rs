@@ -5,7 +5,8 @@ use std::path::Path;
 
 use addr2line::gimli::Reader;
 use addr2line::{Frame, Loader};
-use anyhow::anyhow;
+use anyhow::{Context, anyhow, ensure};
+use object::{Object, ObjectSymbol};
 
 use super::parts::{CallMap, PartMap, in_workspace};
 use super::profile::{FunctionId, Profile};
@@ -63,6 +64,34 @@ impl Owners {
             self.list.len() - 1
         })
     }
+}
+
+/// Refuses a program that was built without debugging information: all its instructions would be without an owner.
+///
+/// # Errors
+/// When the program has none of its own functions, with the command that builds it with them.
+pub(super) fn check_debugging_information(program: &Path) -> anyhow::Result<()> {
+    let file = std::fs::read(program).with_context(|| format!("cannot read {}", program.display()))?;
+    let file = object::File::parse(&*file).with_context(|| format!("cannot read {}", program.display()))?;
+    let loader = Loader::new(program).map_err(|error| anyhow!("cannot read {}: {error}", program.display()))?;
+    // Other crates, as the standard library, have some in every build.
+    let mut own = file.symbols().filter(|symbol| symbol.is_definition() && symbol.name().is_ok_and(is_own_function));
+    let has_source = own.any(|symbol| {
+        let found = loader.find_location(symbol.address()).ok().flatten();
+        found.and_then(|location| location.file).is_some_and(|file| in_workspace(file).is_some())
+    });
+    ensure!(
+        has_source,
+        "this program was built without debugging information, so its instructions cannot be attributed: build it with \
+         that in a checkout and count there: cargo lab {}",
+        std::env::args().skip(1).collect::<Vec<_>>().join(" ")
+    );
+    Ok(())
+}
+
+/// Whether a symbol is of the laboratory's own code.
+fn is_own_function(symbol: &str) -> bool {
+    symbol.contains("glassbox_lab")
 }
 
 /// Finds the owner of every address of `program` by its debugging information, and sums the instructions of each.
@@ -237,6 +266,18 @@ fn shares_of_callers(callers: &[Vec<Caller>], owners: usize) -> Vec<Shares> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_without_debugging_information_is_refused() {
+        check_debugging_information(&std::env::current_exe().unwrap()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let [source, program] = ["bare.c", "bare"].map(|name| directory.path().join(name));
+        std::fs::write(&source, "void glassbox_lab_run(void) {}\nint main(void) { return 0; }\n").unwrap();
+        let compiled = std::process::Command::new("cc").args([&source, Path::new("-o"), &program]).status().unwrap();
+        assert!(compiled.success());
+        let refused = check_debugging_information(&program).unwrap_err().to_string();
+        assert!(refused.contains("cargo lab "), "{refused}");
+    }
 
     #[test]
     fn names_are_short() {

@@ -63,7 +63,7 @@ pub fn version() -> anyhow::Result<String> {
 /// Runs `work` for each of `names`, as many at a time as there are cores.
 ///
 /// # Errors
-/// The first that `work` gives; and when it is interrupted.
+/// The first that `work` gives; when this program has no debugging information; and when it is interrupted.
 ///
 /// # Panics
 /// When `work` does.
@@ -72,6 +72,7 @@ pub fn each<T: Send>(
     watch: &(dyn Progress + Sync),
     work: &(dyn Fn(usize) -> anyhow::Result<T> + Sync),
 ) -> anyhow::Result<Vec<T>> {
+    attribute::check_debugging_information(&std::env::current_exe().context("cannot find this program's file")?)?;
     let (started, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         loop {
