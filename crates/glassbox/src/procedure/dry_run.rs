@@ -2,7 +2,7 @@
 //!
 //! One mechanism with several names in the literature (Calvin's reconnaissance, Charm's fetch stage, H-Store's extra
 //! round): it finds the keys, partitions or pages of a procedure that could not declare them. Reads go to the stored
-//! rows below; a write goes to an [`PrivateWrites`], which later reads and scans of the run see and which is dropped at
+//! rows below; a write goes to [`PrivateWrites`], which later reads and scans of the run see and which is dropped at
 //! its end. So a procedure behaves as in its real run: it finds what it has inserted, a unique key refuses it, and a
 //! loop over rows that it deletes ends. The keys are a very good guess, not a promise, and engines treat them so: rows
 //! may have changed until the real run.
@@ -25,7 +25,7 @@ use crate::record::{Bounds, Direction, EncodedKey, Index, IndexVisitor, Key, Ord
 pub(crate) const MAKES_TRIAL_RUNS: bool = cfg!(not(panic = "abort"));
 
 /// Accesses of a dry run, each visited row of a scan among them. A write counts its row's bytes in addition, so that
-/// the overlay stays below some 64 MiB.
+/// private writes stay below some 64 MiB.
 pub(crate) const MAX_ACCESSES: u64 = 1 << 20;
 /// Bytes of a written row that count as one access.
 const BYTES_PER_ACCESS: usize = 64;
@@ -114,7 +114,7 @@ impl<T: Transaction> StoredRows for T {
 #[derive(Debug)]
 pub(crate) struct DryRun<'a, B> {
     below: &'a mut B,
-    overlay: &'a mut PrivateWrites,
+    writes: &'a mut PrivateWrites,
     /// Receives the keys, if they are wanted.
     set: Option<&'a mut ReadWriteSet>,
     accesses_left: u64,
@@ -123,13 +123,18 @@ pub(crate) struct DryRun<'a, B> {
 
 impl<'a, B: StoredRows> DryRun<'a, B> {
     /// A run that records its keys, of at most [`MAX_ACCESSES`].
-    pub(crate) fn new(below: &'a mut B, overlay: &'a mut PrivateWrites, set: &'a mut ReadWriteSet) -> Self {
-        Self { below, overlay, set: Some(set), accesses_left: MAX_ACCESSES, is_exhausted: false }
+    pub(crate) fn new(below: &'a mut B, writes: &'a mut PrivateWrites, set: &'a mut ReadWriteSet) -> Self {
+        Self { below, writes, set: Some(set), accesses_left: MAX_ACCESSES, is_exhausted: false }
     }
 
-    /// A part of a run whose accesses are bounded by `below`, and whose keys are not wanted.
-    pub(crate) fn unrecorded(below: &'a mut B, overlay: &'a mut PrivateWrites) -> Self {
-        Self { below, overlay, set: None, accesses_left: u64::MAX, is_exhausted: false }
+    /// A part of a run that may make `accesses_left` more accesses, and whose keys are not wanted.
+    pub(crate) fn unrecorded(below: &'a mut B, writes: &'a mut PrivateWrites, accesses_left: u64) -> Self {
+        Self { below, writes, set: None, accesses_left, is_exhausted: false }
+    }
+
+    /// Accesses that the run may still make.
+    pub(crate) fn accesses_left(&self) -> u64 {
+        self.accesses_left
     }
 
     /// Whether the run has used up its accesses, so that its keys are those up to there.
@@ -150,13 +155,13 @@ impl<'a, B: StoredRows> DryRun<'a, B> {
     /// A copy of the row with this key, as the run sees it.
     pub(crate) fn row<R: Record>(&mut self, key: &R::Key) -> Result<Option<R>, Stop> {
         self.spend(1)?;
-        match self.overlay.get::<R>(key) {
+        match self.writes.get::<R>(key) {
             Some(changed) => Ok(changed.copied()),
             None => Ok(self.below.stored::<R>(key)?.copied()),
         }
     }
 
-    /// Makes a change in the overlay, unless a unique index refuses it.
+    /// Makes a change in the private writes, unless a unique index refuses it.
     fn change<R: Record>(&mut self, key: &R::Key, before: Option<&R>, after: Option<&R>) -> Result<(), Stop> {
         self.spend((size_of::<R>() / BYTES_PER_ACCESS) as u64)?;
         if let Some(after) = after {
@@ -165,7 +170,7 @@ impl<'a, B: StoredRows> DryRun<'a, B> {
             unique.checked?;
         }
         self.below.prepare_change(before, after)?;
-        self.overlay.put(key, after.copied());
+        self.writes.put(key, after.copied());
         Ok(())
     }
 
@@ -176,9 +181,9 @@ impl<'a, B: StoredRows> DryRun<'a, B> {
         visit: impl FnMut(&R) -> ControlFlow<()>,
     ) -> Result<(), Stop> {
         let Some(range) = bounds.encode::<R::Encoded>() else { return Ok(()) };
-        let own = self.overlay.range::<R>(range, direction);
+        let own = self.writes.range::<R>(range, direction);
         let merge = Merge {
-            overlay: self.overlay,
+            writes: self.writes,
             left: &mut self.accesses_left,
             is_exhausted: &mut self.is_exhausted,
             direction,
@@ -195,16 +200,15 @@ impl<'a, B: StoredRows> DryRun<'a, B> {
     ) -> Result<(), Stop> {
         let Some(range) = bounds.encode::<I::Encoded>() else { return Ok(()) };
         let key_of = |row: &I::Record| I::key(row).encode::<I::Encoded>();
-        let (own, searched) = self.overlay.sorted::<I::Record, I::Encoded>(range, direction, key_of);
-        spend(&mut self.accesses_left, &mut self.is_exhausted, searched as u64)?;
+        let own = self.writes.index_range::<I>(range, direction);
         let merge = Merge {
-            overlay: self.overlay,
+            writes: self.writes,
             left: &mut self.accesses_left,
             is_exhausted: &mut self.is_exhausted,
             direction,
             key_of,
         };
-        merge.visit(own.into_iter(), |stored| self.below.scan_index_stored::<I>(bounds, direction, stored), visit)
+        merge.visit(own, |stored| self.below.scan_index_stored::<I>(bounds, direction, stored), visit)
     }
 }
 
@@ -223,7 +227,7 @@ fn spend(left: &mut u64, is_exhausted: &mut bool, accesses: u64) -> Result<(), S
 
 /// A scan of stored rows and of those that the run has changed, as one sequence.
 struct Merge<'m, K> {
-    overlay: &'m PrivateWrites,
+    writes: &'m PrivateWrites,
     left: &'m mut u64,
     is_exhausted: &'m mut bool,
     direction: Direction,
@@ -241,10 +245,10 @@ impl<K> Merge<'_, K> {
     where
         K: Fn(&R) -> E,
     {
-        let Self { overlay, left, is_exhausted, direction, key_of } = self;
+        let Self { writes, left, is_exhausted, direction, key_of } = self;
         let is_before = |own: E, stored: E| if direction == Direction::Forward { own < stored } else { own > stored };
         let (mut own, mut ended) = (own.peekable(), None);
-        let has_changed = overlay.has_changed::<R>();
+        let has_changed = writes.has_changed::<R>();
         scan_stored(&mut |stored| {
             let mut step = || {
                 spend(left, is_exhausted, 1).map_err(Err)?;
@@ -256,7 +260,7 @@ impl<K> Merge<'_, K> {
                     spend(left, is_exhausted, 1).map_err(Err)?;
                     row.map_or(ControlFlow::Continue(()), &mut visit).is_continue().then_some(()).ok_or(Ok(()))?;
                 }
-                match overlay.get::<R>(&stored.key()) {
+                match writes.get::<R>(&stored.key()) {
                     Some(_) => Ok(()),
                     None => visit(stored).is_continue().then_some(()).ok_or(Ok(())),
                 }
@@ -313,8 +317,8 @@ impl<B: StoredRows> Transaction for DryRun<'_, B> {
     fn get<R: Record>(&mut self, key: &R::Key) -> Result<Option<&R>, Stop> {
         self.spend(1)?;
         self.record(|set| set.read::<R>(key));
-        if self.overlay.get::<R>(key).is_some() {
-            return Ok(self.overlay.get::<R>(key).flatten());
+        if self.writes.get::<R>(key).is_some() {
+            return Ok(self.writes.get::<R>(key).flatten());
         }
         self.below.stored(key)
     }

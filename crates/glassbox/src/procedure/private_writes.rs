@@ -12,7 +12,7 @@ use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
 use std::iter;
 
-use crate::record::{Direction, Encoded, EncodedKey, Key, Record};
+use crate::record::{Direction, Encoded, Index, IndexVisitor, Key, Record};
 
 /// Rows that a run has changed, by table.
 #[derive(Debug, Default)]
@@ -20,8 +20,58 @@ pub(crate) struct PrivateWrites {
     tables: Vec<(TypeId, Box<dyn Any + Send>)>,
 }
 
-/// The changed rows of one table; `None`: deleted.
-struct ChangedRows<R: Record>(BTreeMap<R::Encoded, Option<R>>);
+/// The changed rows of one table.
+struct ChangedRows<R: Record> {
+    /// By primary key; `None`: deleted.
+    rows: BTreeMap<R::Encoded, Option<R>>,
+    /// An [`IndexEntries`] for each secondary index: a scan of the index visits only the rows that it finds.
+    indexes: Vec<Box<dyn Any + Send>>,
+}
+
+/// The primary keys of changed rows, by their key in a secondary index. No two rows have the same: a unique index
+/// refuses the second, and the key of another index has the primary key in it.
+type IndexEntries<I> = BTreeMap<<I as Index>::Encoded, <<I as Index>::Record as Record>::Encoded>;
+
+impl<R: Record> ChangedRows<R> {
+    fn new() -> Self {
+        struct AddEach<'a>(&'a mut Vec<Box<dyn Any + Send>>);
+        impl<R: Record> IndexVisitor<R> for AddEach<'_> {
+            fn visit<I: Index<Record = R>>(&mut self) {
+                self.0.push(Box::new(IndexEntries::<I>::new()));
+            }
+        }
+        let mut indexes = Vec::new();
+        R::each_index(&mut AddEach(&mut indexes));
+        Self { rows: BTreeMap::new(), indexes }
+    }
+
+    fn entries<I: Index<Record = R>>(&self) -> &IndexEntries<I> {
+        self.indexes[I::POSITION].downcast_ref().expect("the entries of an index are at its position")
+    }
+
+    fn put(&mut self, key: R::Encoded, row: Option<R>) {
+        struct MoveEach<'a, R: Record> {
+            changed: &'a mut ChangedRows<R>,
+            key: R::Encoded,
+            before: Option<R>,
+            after: Option<R>,
+        }
+        impl<R: Record> IndexVisitor<R> for MoveEach<'_, R> {
+            fn visit<I: Index<Record = R>>(&mut self) {
+                let entries = self.changed.indexes[I::POSITION].downcast_mut::<IndexEntries<I>>();
+                let entries = entries.expect("the entries of an index are at its position");
+                if let Some(before) = &self.before {
+                    entries.remove(&I::key(before).encode());
+                }
+                if let Some(after) = &self.after {
+                    entries.insert(I::key(after).encode(), self.key);
+                }
+            }
+        }
+        let before = self.rows.insert(key, row).flatten();
+        R::each_index(&mut MoveEach { changed: self, key, before, after: row });
+    }
+}
 
 impl PrivateWrites {
     fn changed<R: Record>(&self) -> Option<&ChangedRows<R>> {
@@ -31,7 +81,7 @@ impl PrivateWrites {
 
     /// The row with this key as the run has changed it, `Some(None)` if deleted; `None` if the stored row stands.
     pub(super) fn get<R: Record>(&self, key: &R::Key) -> Option<Option<&R>> {
-        self.changed::<R>()?.0.get(&key.encode()).map(Option::as_ref)
+        self.changed::<R>()?.rows.get(&key.encode()).map(Option::as_ref)
     }
 
     /// Whether the run has changed rows of this table.
@@ -43,11 +93,11 @@ impl PrivateWrites {
     pub(super) fn put<R: Record>(&mut self, key: &R::Key, row: Option<R>) {
         let id = TypeId::of::<R>();
         let at = self.tables.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
-            self.tables.push((id, Box::new(ChangedRows::<R>(BTreeMap::new()))));
+            self.tables.push((id, Box::new(ChangedRows::<R>::new())));
             self.tables.len() - 1
         });
         let changed = self.tables[at].1.downcast_mut::<ChangedRows<R>>();
-        changed.expect("the map of a table has its rows").0.insert(key.encode(), row);
+        changed.expect("the map of a table has its rows").put(key.encode(), row);
     }
 
     /// The changed rows with a primary key within `range`, deleted ones as `None`, in this direction.
@@ -56,7 +106,7 @@ impl PrivateWrites {
         range: Encoded<R::Encoded>,
         direction: Direction,
     ) -> impl Iterator<Item = (R::Encoded, Option<&R>)> {
-        let mut rows = self.changed::<R>().map(|changed| changed.0.range(range.low..=range.high));
+        let mut rows = self.changed::<R>().map(|changed| changed.rows.range(range.low..=range.high));
         iter::from_fn(move || {
             let rows = rows.as_mut()?;
             let next = if direction == Direction::Forward { rows.next() } else { rows.next_back() };
@@ -64,21 +114,19 @@ impl PrivateWrites {
         })
     }
 
-    /// The changed rows whose `key_of` is within `range`, in its order and this direction; and how many rows it took
-    /// to find them.
-    pub(super) fn sorted<R: Record, E: EncodedKey>(
+    /// The changed rows whose key in an index is within `range`, in its order and this direction.
+    pub(super) fn index_range<I: Index>(
         &self,
-        range: Encoded<E>,
+        range: Encoded<I::Encoded>,
         direction: Direction,
-        key_of: impl Fn(&R) -> E,
-    ) -> (Vec<(E, Option<&R>)>, usize) {
-        let Some(ChangedRows(rows)) = self.changed::<R>() else { return (Vec::new(), 0) };
-        let keyed = rows.values().flatten().map(|row| (key_of(row), Some(row)));
-        let mut found: Vec<_> = keyed.filter(|(key, _)| (range.low..=range.high).contains(key)).collect();
-        found.sort_unstable_by_key(|(key, _)| *key);
-        if direction == Direction::Backward {
-            found.reverse();
-        }
-        (found, rows.len())
+    ) -> impl Iterator<Item = (I::Encoded, Option<&I::Record>)> {
+        let changed = self.changed::<I::Record>();
+        let mut entries = changed.map(|changed| changed.entries::<I>().range(range.low..=range.high));
+        iter::from_fn(move || {
+            let entries = entries.as_mut()?;
+            let next = if direction == Direction::Forward { entries.next() } else { entries.next_back() };
+            let (found, key) = next?;
+            Some((*found, changed?.rows.get(key)?.as_ref()))
+        })
     }
 }

@@ -244,7 +244,7 @@ impl<S: Stack> Engine<S> {
             accesses: 0,
             fetches_left,
             converted: None,
-            overlay: None,
+            writes: None,
             has_lost_changes: false,
         }
     }
@@ -420,8 +420,8 @@ impl<S: Stack> Engine<S> {
         let mut is_exhausted = false;
         let run = |transaction: &mut StackTransaction<'_, S>| {
             set = ReadWriteSet::new(1);
-            let mut overlay = PrivateWrites::default();
-            let mut dry_run = DryRun::new(transaction, &mut overlay, &mut set);
+            let mut writes = PrivateWrites::default();
+            let mut dry_run = DryRun::new(transaction, &mut writes, &mut set);
             let ended = procedure.run(&mut dry_run);
             is_exhausted = dry_run.is_exhausted();
             match ended {

@@ -1,11 +1,13 @@
 //! The writes of a fetch stage, which only the stage itself sees.
 //!
-//! A fetch stage is a dry run: what it inserts, changes and deletes goes to an overlay over the rows that it reads
-//! ([`DryRun`](crate::procedure::DryRun)), so that the procedure takes the path of its operate stage and fetches the
-//! pages of that path. The overlay exists from the first write on; until then reads go to the pages at once.
+//! A fetch stage is a dry run: what it inserts, changes and deletes goes to [`PrivateWrites`] over the stored rows, so
+//! that the procedure takes the path of its operate stage and fetches the pages of that path. The private writes exist
+//! from the first write on; until then reads go to the pages at once.
 //!
-//! An optimistic stage that has changed rows before a page was missing is undone, and its changes are in no overlay.
-//! So it does not go on from there: a fetch stage begins from scratch.
+//! An optimistic stage that has changed rows before a page was missing is undone, and its changes are not among the
+//! private writes. So it does not go on from there: a fetch stage begins from scratch.
+//!
+//! [`PrivateWrites`]: crate::procedure::PrivateWrites
 
 use std::ops::ControlFlow;
 

@@ -61,7 +61,7 @@ pub(crate) struct StackTransaction<'e, S: Stack> {
     /// When an optimistic operate stage became a fetch stage, if it did.
     pub(super) converted: Option<ThreadWaits>,
     /// The rows that a fetch stage has changed for itself, once there are some.
-    pub(super) overlay: Option<Box<PrivateWrites>>,
+    pub(super) writes: Option<Box<PrivateWrites>>,
     /// Whether it had changed rows when it became a fetch stage.
     pub(super) has_lost_changes: bool,
 }
@@ -162,16 +162,22 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     /// [`is_fetching`]: StackTransaction::is_fetching
     #[inline(always)]
     pub(super) fn has_own_writes(&self) -> bool {
-        self.overlay.is_some()
+        self.writes.is_some()
     }
 
-    /// Makes an access of the fetch stage that sees its writes, or is one.
+    /// Makes an access of the fetch stage that sees its writes, or is one. It counts as one of the stage, also if it
+    /// reads no stored row.
     #[cold]
     #[inline(never)]
     pub(super) fn dry<O>(&mut self, access: impl FnOnce(&mut DryRun<'_, FetchStage<'_, 'e, S>>) -> O) -> O {
-        let mut overlay = self.overlay.take().unwrap_or_default();
-        let out = access(&mut DryRun::unrecorded(&mut FetchStage(&mut *self), &mut overlay));
-        self.overlay = Some(overlay);
+        let mut writes = self.writes.take().unwrap_or_default();
+        let fetches_left = self.fetches_left;
+        let mut stage = FetchStage(&mut *self);
+        let mut run = DryRun::unrecorded(&mut stage, &mut writes, fetches_left);
+        let out = access(&mut run);
+        let accesses_left = run.accesses_left();
+        self.fetches_left = self.fetches_left.min(accesses_left);
+        self.writes = Some(writes);
         out
     }
 

@@ -28,7 +28,7 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
 
     #[inline(always)]
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
-        if S::TWO_STAGE && self.has_own_writes() {
+        if S::TWO_STAGE && self.is_fetching() {
             return self.dry(|run| run.update(key, change));
         }
         let Some(rid) = self.find::<R>(key, LockMode::X)? else { return Ok(None) };
@@ -78,7 +78,7 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
 
     #[inline(always)]
     fn delete<R: Record>(&mut self, key: &R::Key) -> Result<bool, Stop> {
-        if S::TWO_STAGE && self.has_own_writes() {
+        if S::TWO_STAGE && self.is_fetching() {
             return self.dry(|run| run.delete::<R>(key));
         }
         let Some(rid) = self.find::<R>(key, LockMode::X)? else { return Ok(false) };

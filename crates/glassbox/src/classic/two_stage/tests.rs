@@ -173,7 +173,7 @@ fn in_fetch_stage<T>(
         accesses: 0,
         fetches_left,
         converted: None,
-        overlay: None,
+        writes: None,
         has_lost_changes: false,
     };
     let out = run(&mut transaction);
@@ -235,6 +235,17 @@ fn a_procedure_that_never_ends_is_stopped() {
     });
     assert!(left.is_empty(), "{left:?}");
     assert_eq!(accesses, 500, "each with a lookup and a row");
+    // One that reads only rows of its own.
+    let mut own_accesses = 0;
+    let left = traces_of_fetch(engine, |transaction| {
+        transaction.insert(&parcel(ROWS)).unwrap();
+        while transaction.get::<Parcel>(&ROWS).is_ok() {
+            own_accesses += 1;
+            assert!(own_accesses <= 1_000, "its accesses are bounded");
+        }
+    });
+    assert!(left.is_empty(), "{left:?}");
+    assert!(own_accesses > 900, "{own_accesses}");
 }
 
 #[test]

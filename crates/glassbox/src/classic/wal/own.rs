@@ -43,6 +43,12 @@ impl OwnRecords {
         self.end as u64 + UNDO_BYTES_PER_RECORD * (1 + self.places.len() as u64)
     }
 
+    /// The same once a draft is kept.
+    #[inline]
+    pub(super) fn undo_bytes_with_draft(&self) -> u64 {
+        self.undo_bytes() + UNDO_BYTES_PER_RECORD
+    }
+
     /// Makes a record that comes next, of three parts; it is not visible until [`OwnRecords::keep`].
     #[inline(always)]
     pub(super) fn draft(&mut self, (head, head_bytes): Start<32>, (start, start_bytes): Start<8>, rest: &[u8]) {

@@ -265,6 +265,10 @@ impl<D: Device> TransactionLog<D> {
                 None => self.draft_other(begin(), change),
             }
         }
+        if needed {
+            // Before the append: from then on others must leave room for it.
+            self.device.set_undo_bytes(self.active.own.undo_bytes_with_draft());
+        }
         let from = self.device.appended();
         let record = if D::RECORDS { self.active.own.drafted(start) } else { &[] };
         let appended = match self.taking_back {
@@ -279,6 +283,9 @@ impl<D: Device> TransactionLog<D> {
             }
             Err(_) => {
                 self.active.own.drop_draft(start);
+                if needed {
+                    self.device.set_undo_bytes(self.active.own.undo_bytes());
+                }
                 if let Some(inverse) = change.inverse() {
                     inverse.apply(id, page).expect("an applied change can be undone");
                 }
@@ -315,7 +322,6 @@ impl<D: Device> TransactionLog<D> {
         };
         if keep {
             self.active.own.keep(start, lsn);
-            self.device.set_undo_bytes(self.active.own.undo_bytes());
         } else {
             self.active.own.drop_draft(start);
             if undo != Undo::Nothing {
