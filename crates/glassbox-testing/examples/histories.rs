@@ -1,4 +1,4 @@
-//! Random histories, as long as wanted: `cargo run --release -p glassbox-sim --example histories -- --operations
+//! Random histories, as long as wanted: `cargo run --release -p glassbox-testing --example histories -- --operations
 //! 1000000 --seed 1`.
 //!
 //! The operations are shared out to histories of a few thousand, at 1 and at 4 partitions, with both kinds of log, and

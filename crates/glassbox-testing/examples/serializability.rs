@@ -1,4 +1,4 @@
-//! Histories of concurrent clients, checked, as long as wanted: `cargo run --release -p glassbox-sim --example
+//! Histories of concurrent clients, checked, as long as wanted: `cargo run --release -p glassbox-testing --example
 //! serializability -- --seconds 60 --threads 4`.
 //!
 //! History after history, each on a new database, with the configurations taken in turn; a history is of

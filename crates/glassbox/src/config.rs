@@ -341,8 +341,8 @@ pub struct Config {
     #[serde(default)]
     pub execution: Execution,
     /// Whether calls that one thread submits, and that need a common partition, run in the order in which it submitted
-    /// them. Default: yes. If not, only those that need the same single partition do: then calls on several partitions
-    /// are collected, and stop the threads of other partitions less often.
+    /// them. Default: yes. Then those that follow a call on several partitions run after it in one thread, not on the
+    /// cores of their partitions. If not, only those that need the same single partition run in order.
     #[serde(default = "yes")]
     pub in_order: bool,
     /// When an answer may be given. Default: when its log is on disk.

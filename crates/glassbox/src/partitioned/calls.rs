@@ -22,26 +22,37 @@ pub(super) struct CallHead {
     pub(super) functions: &'static CallFunctions,
     /// The partitions that it needs.
     pub(super) needed: PartitionSet,
+    pub(super) left_in: LeftIn,
+}
+
+/// The inbox in which a call is left.
+#[derive(Clone, Copy)]
+pub(super) enum LeftIn {
+    /// The inbox of the only partition that the call needs.
+    Inbox,
+    /// The inbox of the partition `of` for calls on several; those left in the inboxes of `after` run before the call.
+    Multi { of: usize, after: PartitionSet },
 }
 
 /// Calls of others that a thread runs before it returns to its own: so that neither waits for the other.
 const MAX_BATCH: u32 = 16;
 
-/// Runs the calls in the inbox of a partition that is held; with `others_wait`, only some of them, and no more when
-/// other threads wait for the token.
+/// Runs the calls that were left before in the inbox of a held partition; with `others_wait`, only some of them, and no
+/// more when other threads wait for the token.
 #[cold]
 #[inline(never)]
 pub(super) fn run_inbox(hold: &mut Hold<'_>, partition: usize, others_wait: Option<&dyn Fn() -> bool>) {
     let cell = hold.cell(partition);
     let mut left = if others_wait.is_some() { MAX_BATCH } else { u32::MAX };
+    let mut is_last = false;
     // SAFETY: the partition is held, as `hold` proves, until the call is finished.
-    while let Some(entry) = unsafe { cell.inbox.take() } {
+    while let Some(entry) = unsafe { cell.inbox.take(&mut is_last) } {
         left -= 1;
         prefetch_call(cell.inbox.next_taken());
         // SAFETY: every entry is the head of a call, and the holder's between `take` and `finish`.
         unsafe {
             let functions = (*entry.cast::<CallHead>()).functions;
-            (functions.run)(entry, hold.of(partition));
+            (functions.run)(entry, hold.of(PartitionSet::of(partition)));
             finish(entry);
         }
         cell.counters.handed_over.add_one();
@@ -55,32 +66,41 @@ pub(super) fn run_inbox(hold: &mut Hold<'_>, partition: usize, others_wait: Opti
 /// How often a thread that holds the lowest partition of a call looks whether the others are free.
 const CLAIM_LOOKS: u32 = 1_000;
 
-/// Runs calls that need several partitions, of which the one that is held is the lowest, as long as the others become
-/// free soon, and at most so many.
+/// Runs the calls that were left before in the second inbox of a held partition, as long as the other partitions become
+/// free soon, and `left` of them at most.
 #[cold]
 #[inline(never)]
 fn run_multi_inbox(hold: &mut Hold<'_>, partition: usize, mut left: u32) {
-    let inbox = &hold.cell(partition).multi_inbox;
+    let cell = hold.cell(partition);
+    let inbox = &cell.multi_inbox;
+    let mut is_last = false;
     // SAFETY: the partition is held, as `hold` proves, until the calls are finished or put back.
-    while let Some(first) = unsafe { inbox.take() } {
-        // SAFETY: every entry is the head of a call, and the holder's.
-        let needed = |entry: *mut InboxEntry| unsafe { (*entry.cast::<CallHead>()).needed };
-        let held = needed(first);
+    while let Some(first) = unsafe { inbox.take(&mut is_last) } {
+        let head = |entry: *mut InboxEntry| {
+            // SAFETY: every entry is the head of a call, and the holder's.
+            let CallHead { functions, needed, left_in, .. } = unsafe { &*entry.cast::<CallHead>() };
+            (*functions, *needed, *left_in)
+        };
         let run_all = |mut hold: Hold<'_>| {
             let mut entry = first;
             loop {
                 left -= 1;
                 prefetch_call(inbox.next_taken());
+                let (functions, needed, left_in) = head(entry);
+                if let LeftIn::Multi { after, .. } = left_in {
+                    after.iter().for_each(|before| run_inbox(&mut hold, before, None));
+                }
                 // SAFETY: as above.
                 unsafe {
-                    let functions = (*entry.cast::<CallHead>()).functions;
-                    (functions.run)(entry, hold.all());
+                    (functions.run)(entry, hold.of(needed));
                     finish(entry);
                 }
-                hold.cell(partition).counters.handed_over.add_one();
+                cell.multi_runs.count_run();
+                cell.counters.handed_over.add_one();
                 // SAFETY: as above; a call that does not run now is put back at once.
-                let Some(next) = (unsafe { inbox.take() }) else { return };
-                if needed(next) != held || left == 0 {
+                let Some(next) = (unsafe { inbox.take(&mut is_last) }) else { return };
+                let (_, needed, _) = head(next);
+                if !needed.difference(hold.held.set()).is_empty() || left == 0 {
                     // SAFETY: as above.
                     unsafe { inbox.put_back(next) };
                     return;
@@ -88,7 +108,8 @@ fn run_multi_inbox(hold: &mut Hold<'_>, partition: usize, mut left: u32) {
                 entry = next;
             }
         };
-        if !hold.with_others(held, CLAIM_LOOKS, run_all) {
+        let (_, needed, _) = head(first);
+        if !hold.with_others(needed, CLAIM_LOOKS, run_all) {
             // SAFETY: as above.
             unsafe { inbox.put_back(first) };
             return;
@@ -99,7 +120,7 @@ fn run_multi_inbox(hold: &mut Hold<'_>, partition: usize, mut left: u32) {
     }
 }
 
-/// Runs the calls in the inbox for calls that need several partitions, under the tokens of all.
+/// Runs the calls that were left in the inbox for calls that need several partitions, under the tokens of all.
 pub(super) fn empty_multi_inbox(cells: &[held::Cell], partition: usize) {
     await_long_runs(cells, PartitionSet::all(cells.len()));
     holding(cells, PartitionSet::all(cells.len()), |mut hold| {
@@ -126,7 +147,7 @@ fn prefetch_call(entry: *mut InboxEntry) {
 /// What most calls take.
 const CALL_BYTES: usize = 256;
 
-/// Runs all calls in the inbox of a partition, when no other thread holds it.
+/// Runs the calls that were left in the inbox of a partition, when no other thread holds it.
 pub(super) fn empty_inbox(cells: &[held::Cell], partition: usize) {
     hold_or_delegate(cells, partition, |mut hold| run_inbox(&mut hold, partition, None));
 }

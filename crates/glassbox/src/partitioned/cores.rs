@@ -10,10 +10,10 @@
 //! waits on that core runs what is in the inbox, between its own calls and in batches. As long as only one thread has
 //! submitted calls, it is alone and runs each at once.
 //!
-//! A call on several partitions, where no order is asked for, is left in an inbox of the lowest, unless all are on the
-//! thread's core. There some are collected, because running them stops the threads of the others. A thread that runs
-//! them holds the lowest and looks for a moment whether the others are free; so no thread sleeps in the queue of a
-//! token while it holds another.
+//! A call on several partitions is left in a second inbox of the lowest, unless all are on the thread's core. There
+//! some are collected, because running them stops the threads of the others. A thread that runs them holds the lowest
+//! and looks for a moment whether the others are free; so no thread sleeps in the queue of a token while it holds
+//! another.
 //!
 //! A partition's core is a hint; what protects the data is the token. It changes by two rules. A thread whose core has
 //! at least two partitions fewer than another takes one from that. And a waiting thread that finds calls in an inbox
@@ -21,9 +21,14 @@
 //! partition moves to its core.
 //!
 //! Order: a thread's calls to one and the same partition run in the order in which it submitted them. It leaves them in
-//! one inbox, or runs them at once; when it has left some and runs one at once, it empties the inbox first. Before it
-//! runs a call on several partitions, it waits for what it has left in their inboxes; unless the configuration asks for
-//! no order: then such calls are collected.
+//! one inbox, or runs them at once; when it has left some and runs one at once, it empties the inbox first. A call on
+//! several partitions says in which of them its thread has left calls: the thread that runs it runs those first. Until
+//! it has run, its thread leaves its next calls on these partitions in the same inbox, after it. If the configuration
+//! asks for no order, neither is done. A call that is not submitted waits for those that its thread has left.
+//!
+//! Rejected: a call on several partitions in the inbox of each of them. Calls on one partition would run meanwhile, but
+//! each call on several would stop all of its cores, one by one, and those of several threads would have to be in the
+//! same order in all inboxes.
 //!
 //! With more threads than cores, the operating system suspends a thread that has run for some milliseconds, at any
 //! moment; if it holds a token then, the others of its core wait until it runs again. So a thread lets others run
@@ -36,7 +41,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
-use super::calls::{empty_inbox, run_inbox_if_free, run_multi_inbox_if_free};
+use super::calls::{LeftIn, empty_inbox, empty_multi_inbox, run_inbox_if_free, run_multi_inbox_if_free};
 use super::held;
 use super::run_place::NOWHERE;
 use crate::config::{Config, CurrentCore, Execution};
@@ -78,7 +83,24 @@ struct Caller {
     left: PartitionSet,
     /// When it last let others run, by [`Cores::clock`].
     turn_began_ns: u64,
+    /// The calls that the thread has left in an inbox for calls on several partitions.
+    multi: LeftMulti,
+    /// Whether the thread may have left such calls on another engine, too.
+    multi_elsewhere: bool,
 }
+
+/// Calls of a thread in an inbox for calls on several partitions.
+#[derive(Clone, Copy)]
+struct LeftMulti {
+    /// The partitions on which later calls come after them; none: they have run.
+    partitions: PartitionSet,
+    /// The partition that has the inbox.
+    of: usize,
+    /// The number of the last one, for [`RunCount::has_run`](super::inbox::RunCount::has_run).
+    number: u64,
+}
+
+const NO_MULTI: LeftMulti = LeftMulti { partitions: NONE, of: 0, number: 0 };
 
 const NONE: PartitionSet = PartitionSet::EMPTY;
 
@@ -86,8 +108,8 @@ const NONE: PartitionSet = PartitionSet::EMPTY;
 pub(super) enum CallTurn {
     /// It runs at once; `inbox_first`: after what the thread may have left in the inbox.
     Now { inbox_first: bool },
-    /// It is left in the inbox.
-    Left,
+    /// The thread leaves it in an inbox.
+    Left(LeftIn),
 }
 
 thread_local! {
@@ -101,6 +123,8 @@ thread_local! {
             ran: NONE,
             left: NONE,
             turn_began_ns: 0,
+            multi: NO_MULTI,
+            multi_elsewhere: false,
         })
     };
 }
@@ -147,10 +171,7 @@ impl Cores {
         match self.execution {
             Execution::Auto | Execution::Core => {}
             Execution::Caller => return CallTurn::Now { inbox_first: false },
-            Execution::Thread if self.in_order && !needed.is_single() => {
-                return CallTurn::Now { inbox_first: false };
-            }
-            Execution::Thread => return CallTurn::Left,
+            Execution::Thread => return CallTurn::Left(self.inbox_of_thread(cells, needed)),
         }
         if self.is_alone() && CALLER.get().engine == self.engine {
             return CallTurn::Now { inbox_first: false };
@@ -179,8 +200,14 @@ impl Cores {
             }
         }
         let is_own = needed.difference(caller.own).is_empty();
-        let turn = if !needed.is_single() {
-            if is_own || self.in_order { CallTurn::Now { inbox_first: false } } else { CallTurn::Left }
+        let turn = if !needed.is_single() || Self::is_behind(cells, &mut caller, needed) {
+            let after = caller.left.intersection(needed);
+            let is_first = !self.in_order || after.is_empty() && !Self::is_behind(cells, &mut caller, needed);
+            if is_own && is_first {
+                CallTurn::Now { inbox_first: false }
+            } else {
+                CallTurn::Left(self.multi_inbox_of(cells, &mut caller, needed, after))
+            }
         } else if is_own && cells[partition].is_free() && !place.is_claimed() {
             let inbox_first = caller.left.contains(partition);
             caller.left = caller.left.difference(needed);
@@ -191,10 +218,108 @@ impl Cores {
             if !is_own && cells[partition].inbox.pushes() > MAX_PUSHES {
                 self.exchange(cells, partition);
             }
-            CallTurn::Left
+            CallTurn::Left(LeftIn::Inbox)
         };
         CALLER.set(caller);
         turn
+    }
+
+    /// The inbox for a call, where each partition has a thread of its own.
+    fn inbox_of_thread(&self, cells: &[held::Cell], needed: PartitionSet) -> LeftIn {
+        let mut caller = CALLER.get();
+        if self.in_order && caller.engine != self.engine {
+            self.forget_multi(cells, &mut caller);
+            caller.engine = self.engine;
+        }
+        let left_in = if needed.is_single() && !Self::is_behind(cells, &mut caller, needed) {
+            LeftIn::Inbox
+        } else {
+            // What it has left in other inboxes is not noted.
+            self.multi_inbox_of(cells, &mut caller, needed, needed)
+        };
+        if self.in_order {
+            CALLER.set(caller);
+        }
+        left_in
+    }
+
+    /// The inbox for a call on several partitions, or for one that comes after such a call of this thread; `after`:
+    /// where the thread has left calls that come first.
+    fn multi_inbox_of(
+        &self,
+        cells: &[held::Cell],
+        caller: &mut Caller,
+        needed: PartitionSet,
+        after: PartitionSet,
+    ) -> LeftIn {
+        // All in one inbox, also if this one has no partition in common with those before: a later call may.
+        let has_others = Self::is_behind(cells, caller, PartitionSet::all(cells.len()));
+        let of = if has_others { caller.multi.of } else { needed.lowest() };
+        LeftIn::Multi { of, after: if self.in_order { after } else { NONE } }
+    }
+
+    /// Notes that this thread has left a call in the inbox for calls on several partitions of the partition `of`.
+    pub(super) fn left_multi(&self, of: usize, number: u64, needed: PartitionSet) {
+        if self.in_order {
+            let caller = CALLER.get();
+            let partitions = caller.multi.partitions.union(needed);
+            let multi = LeftMulti { partitions, of, number };
+            CALLER.set(Caller { left: caller.left.difference(needed), multi, ..caller });
+        }
+    }
+
+    /// Whether a call on these partitions has to wait for one on several that this thread has left.
+    #[inline(always)]
+    pub(super) fn has_multi_before(&self, cells: &[held::Cell], needed: PartitionSet) -> bool {
+        let caller = CALLER.get();
+        let may_have = caller.multi_elsewhere || !caller.multi.partitions.intersection(needed).is_empty();
+        may_have && self.has_unfinished_multi(cells, needed)
+    }
+
+    #[cold]
+    fn has_unfinished_multi(&self, cells: &[held::Cell], needed: PartitionSet) -> bool {
+        let mut caller = CALLER.get();
+        if caller.engine == self.engine {
+            Self::is_behind(cells, &mut caller, needed)
+        } else {
+            self.in_order && caller.multi_elsewhere && !cells.iter().all(|cell| cell.multi_runs.is_idle())
+        }
+    }
+
+    /// Whether a call on these partitions has to come after one on several that this thread has left.
+    #[inline(always)]
+    fn is_behind(cells: &[held::Cell], caller: &mut Caller, needed: PartitionSet) -> bool {
+        !caller.multi.partitions.intersection(needed).is_empty() && {
+            if cells[caller.multi.of].multi_runs.has_run(caller.multi.number) {
+                caller.multi = NO_MULTI;
+            }
+            !caller.multi.partitions.is_empty()
+        }
+    }
+
+    /// Waits until the calls on several partitions that this thread has left, and that come before one on these
+    /// partitions, have run.
+    pub(super) fn await_multi(&self, cells: &[held::Cell], needed: PartitionSet) {
+        if self.has_multi_before(cells, needed) {
+            let mut caller = CALLER.get();
+            if caller.engine == self.engine {
+                empty_multi_inbox(cells, caller.multi.of);
+                caller.multi = NO_MULTI;
+                CALLER.set(caller);
+            } else {
+                empty_multi_inboxes(cells);
+            }
+        }
+    }
+
+    /// Forgets what the thread has left on the engine that it used before, and waits for what it may have left on this
+    /// one before that.
+    fn forget_multi(&self, cells: &[held::Cell], caller: &mut Caller) {
+        if caller.multi_elsewhere && self.in_order {
+            empty_multi_inboxes(cells);
+        }
+        caller.multi_elsewhere |= !caller.multi.partitions.is_empty();
+        caller.multi = NO_MULTI;
     }
 
     /// Finds the partitions of this thread's core.
@@ -210,10 +335,20 @@ impl Cores {
         }
         let core = (self.current)();
         let all = PartitionSet::all(cells.len());
-        let left = if caller.engine == self.engine { caller.left } else { all };
-        let turn_began_ns = self.clock.monotonic_ns();
-        *caller =
-            Caller { engine: self.engine, version: 0, core, since_look: 0, own: all, ran: NONE, left, turn_began_ns };
+        if caller.engine != self.engine {
+            self.forget_multi(cells, caller);
+            let has_left = caller.engine != 0 && !self.is_alone();
+            (caller.engine, caller.left) = (self.engine, if has_left { all } else { NONE });
+        }
+        *caller = Caller {
+            version: 0,
+            core,
+            since_look: 0,
+            own: all,
+            ran: NONE,
+            turn_began_ns: self.clock.monotonic_ns(),
+            ..*caller
+        };
         if !self.is_alone() {
             self.balance(cells, core);
         }
@@ -366,15 +501,23 @@ pub(super) fn serve(cells: &[held::Cell], partition: usize, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         run_inbox_if_free(cells, partition);
         run_multi_inbox_if_free(cells, partition);
-        looks = if inbox.is_empty() && multi_inbox.is_empty() { looks + 1 } else { 0 };
+        let is_empty = || inbox.is_empty() && multi_inbox.is_empty();
+        looks = if is_empty() { looks + 1 } else { 0 };
         match IDLE_LOOKS.partition_point(|&many| many < looks) {
             0 => std::hint::spin_loop(),
             1 => thread::yield_now(),
             _ => {
-                place.sleep(|| !inbox.is_empty() || !multi_inbox.is_empty() || stop.load(Ordering::Relaxed));
+                place.sleep(|| !is_empty() || stop.load(Ordering::Relaxed));
                 looks = 0;
             }
         }
+    }
+}
+
+/// Runs what was left in the inboxes for calls on several partitions.
+fn empty_multi_inboxes(cells: &[held::Cell]) {
+    for partition in (0..cells.len()).filter(|&partition| !cells[partition].multi_runs.is_idle()) {
+        empty_multi_inbox(cells, partition);
     }
 }
 

@@ -8,6 +8,7 @@ use super::origin::{Origin, ProcedureCall};
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::config::LogKind;
 use crate::error::Error;
+use crate::executed::RunningCall;
 use crate::procedure::{DryRun, KeySet, MAKES_TRIAL_RUNS, PartitionSet, PrivateWrites, Procedure, ReadWriteSet, Stop};
 
 impl Engine {
@@ -45,14 +46,16 @@ impl Engine {
 
     /// Dry-runs a procedure until every partition that it reads is held.
     pub(crate) fn discover<P: Procedure>(&self, procedure: &P, declared: PartitionSet) -> Result<Discovered, Error> {
+        let code = self.procedures.of::<P>().map_or(RunningCall::UNNAMED, RunningCall::procedure);
+        let trial = Trial { name: P::NAME, code };
         let mut held = declared;
         loop {
             let mut discovered = None;
             let mut dry = |transaction: &mut PartitionedTransaction<'_>| {
                 let _inside = self.health().enter();
                 let mut set = ReadWriteSet::new(self.cells.len());
-                let mut overlay = PrivateWrites::default();
-                let mut dry_run = DryRun::new(transaction, &mut overlay, &mut set);
+                let mut writes = PrivateWrites::default();
+                let mut dry_run = DryRun::new(transaction, &mut writes, &mut set);
                 let ended = procedure.run(&mut dry_run);
                 let is_exhausted = dry_run.is_exhausted();
                 match ended {
@@ -63,7 +66,7 @@ impl Engine {
                 Ok(())
             };
             let mut ending = None;
-            self.run_holding(held, Keep::default(), true, &mut dry, &Trial(P::NAME), &mut ending);
+            self.run_holding(held, Keep::default(), true, &mut dry, &trial, &mut ending);
             match ending {
                 Some(Ending::Widen(more)) => held.extend(more),
                 None => return Ok(discovered.expect("a dry run that ended has found its keys")),
@@ -86,13 +89,20 @@ pub(crate) enum Discovered {
 }
 
 /// A dry run of the procedure of this name: nothing to declare, to log, or to count.
-struct Trial(&'static str);
+struct Trial {
+    name: &'static str,
+    code: u32,
+}
 
 impl Origin for Trial {
     const IS_COUNTED: bool = false;
 
     fn name(&self) -> &'static str {
-        self.0
+        self.name
+    }
+
+    fn code(&self) -> u32 {
+        self.code
     }
 
     fn declare(&self, _set: &mut impl KeySet) {}

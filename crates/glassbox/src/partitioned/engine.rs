@@ -48,7 +48,7 @@ pub(crate) struct Engine {
     max_record_bytes: usize,
     pub(super) rehearsals: Rehearsals,
     pub(crate) clock: Box<dyn Clock>,
-    procedures: ProcedureNumbers,
+    pub(super) procedures: ProcedureNumbers,
     health: Health,
     /// The process with the threads that run calls.
     pub(super) process: OpeningProcess,
@@ -307,7 +307,8 @@ impl Engine {
         // A run that needs no partition in particular gets the first.
         let needed = needed.or_if_empty(0);
         let alone = needed.lowest();
-        let held_alone = needed.is_single().then(|| {
+        let is_behind = inbox_first && self.cores.has_multi_before(&self.cells, needed);
+        let held_alone = (needed.is_single() && !is_behind).then(|| {
             hold_if_free(&self.cells, alone, |mut token| {
                 if inbox_first && !self.cells[alone].inbox.is_empty() {
                     run_inbox(&mut token.hold(), alone, None);
@@ -337,6 +338,7 @@ impl Engine {
             *ending = Some(Ending::Failed(refused));
             return None;
         }
+        self.cores.await_multi(&self.cells, needed);
         if !needed.is_single() {
             self.cores.await_left(&self.cells, needed);
             await_long_runs(&self.cells, needed);
@@ -373,12 +375,12 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn run_and_commit(
+    fn run_and_commit<O: Origin>(
         &self,
         mut hold: Hold<'_>,
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
-        origin: &impl Origin,
+        origin: &O,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
         let mut end = |how: Ending| {
@@ -389,7 +391,7 @@ impl Engine {
         if let Err(closed) = self.check() {
             return end(Ending::Failed(closed));
         }
-        let log_command = self.log.is_some() && !keep.values;
+        let log_command = O::IS_COUNTED && self.log.is_some() && !keep.values;
         if log_command
             && self.rehearsals.is_due(origin.code())
             && let Err(refused) = self.rehearsals.rehearse(&*self.clock, &mut hold, run, origin)
@@ -414,7 +416,7 @@ impl Engine {
         });
         let PartitionedTransaction { held, changes: Changes { scratch, wrote, .. }, .. } = &mut transaction;
         let committed = match ended {
-            Ok(()) => match Self::commit(held, *wrote, scratch, origin) {
+            Ok(()) => match Self::commit::<O>(held, *wrote, scratch) {
                 Ok(lsn) => Some(lsn),
                 Err(error) => end(Ending::Failed(self.not_logged(error, keep, scratch, origin.name()))),
             },
@@ -433,12 +435,7 @@ impl Engine {
     /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome
     /// is answered.
     #[inline(always)]
-    fn commit<O: Origin>(
-        held: &mut Held<'_>,
-        wrote: bool,
-        scratch: &mut Scratch,
-        _origin: &O,
-    ) -> Result<Lsn, LogError> {
+    fn commit<O: Origin>(held: &mut Held<'_>, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
         let mut last = Lsn::NONE;
         if wrote && let Some(appender) = &mut scratch.appender {
             last = appender.append(scratch.record.as_slice())?;
@@ -510,7 +507,9 @@ impl Engine {
                 Ending::Widen(partitions)
             }
             Ok(reason) => {
-                held.counters().aborted.add_one();
+                if O::IS_COUNTED {
+                    held.counters().aborted.add_one();
+                }
                 let last = held.partitions().map(|(_, partition)| partition.last).max();
                 Ending::Aborted(reason, last.unwrap_or(Lsn::NONE))
             }

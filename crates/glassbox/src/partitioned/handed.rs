@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
 use super::calls::{
-    CallFunctions, CallHead, empty_inbox, empty_multi_inbox, run_inbox_if_free, run_multi_inbox_if_free,
+    CallFunctions, CallHead, LeftIn, empty_inbox, empty_multi_inbox, run_inbox_if_free, run_multi_inbox_if_free,
 };
 use super::cores::CallTurn;
 use super::engine::{Ending, Engine};
@@ -183,12 +183,12 @@ pub(crate) fn submit<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
         let needed = needed.or_if_empty(0);
         match engine.cores.turn(&engine.cells, needed) {
             CallTurn::Now { inbox_first: first } => inbox_first = first,
-            CallTurn::Left if OwnedCall::<P, N, T>::FITS => {
+            CallTurn::Left(left_in) if OwnedCall::<P, N, T>::FITS => {
                 // The token may be held by this thread.
                 engine.health().refuse_nested()?;
-                return Ok(Submission::Handed(hand_over(engine, needed, procedure, take)));
+                return Ok(Submission::Handed(hand_over(engine, needed, left_in, procedure, take)));
             }
-            CallTurn::Left => {}
+            CallTurn::Left(_) => {}
         }
     }
     let mut answer = Answer::Empty;
@@ -198,11 +198,12 @@ pub(crate) fn submit<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
     Ok(Submission::Ran(StoredAnswer::new(take(&mut answer)), lsn))
 }
 
-/// Leaves a call, which fits into a block, in the inbox of its partition.
+/// Leaves a call, which fits into a block, in an inbox.
 #[inline(never)]
 fn hand_over<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
     engine: &Engine,
     needed: PartitionSet,
+    left_in: LeftIn,
     procedure: P,
     take: T,
 ) -> HandedCall<'_, N> {
@@ -220,19 +221,34 @@ fn hand_over<P: Procedure, N: Send + 'static, T: Take<P::Output, N>>(
     });
     let block = pooled.ok().flatten().unwrap_or_else(new);
     let call = Box::into_raw(block).cast::<OwnedCall<P, N, T>>();
-    let head = CallHead { entry: InboxEntry::new(), functions: &OwnedCall::<P, N, T>::FUNCTIONS, needed };
+    let head = CallHead { entry: InboxEntry::new(), functions: &OwnedCall::<P, N, T>::FUNCTIONS, needed, left_in };
     let front = CallFront { head, outcome: UnsafeCell::new(None) };
-    let cell = &engine.cells[needed.lowest()];
+    let cell = &engine.cells[inbox_of(needed, left_in)];
     // SAFETY: the block is large enough and aligned; the call stays in it until `HandedCall` releases it, after it has
     // run.
     unsafe {
         call.write(OwnedCall { front, engine, procedure, take: Some(take) });
-        let inbox = if needed.is_single() { &cell.inbox } else { &cell.multi_inbox };
-        inbox.push(call.cast());
+        match left_in {
+            LeftIn::Inbox => cell.inbox.push(call.cast()),
+            LeftIn::Multi { of, .. } => {
+                cell.multi_runs.begin_push();
+                cell.multi_inbox.push(call.cast());
+                engine.cores.left_multi(of, cell.multi_runs.number(), needed);
+            }
+        }
     }
     cell.place.wake();
     // SAFETY: a pointer to a block is not null.
     HandedCall { engine, front: unsafe { NonNull::new_unchecked(call.cast()) } }
+}
+
+/// The partition in one of whose inboxes a call is left.
+#[inline(always)]
+fn inbox_of(needed: PartitionSet, left_in: LeftIn) -> usize {
+    match left_in {
+        LeftIn::Inbox => needed.lowest(),
+        LeftIn::Multi { of, .. } => of,
+    }
 }
 
 /// How often a submitter looks for its answer before it asks for it, before it lets other threads run, and before it
@@ -247,6 +263,10 @@ impl<N> HandedCall<'_, N> {
         unsafe { &(*self.front.as_ptr()).head }
     }
 
+    fn inbox_of(&self) -> usize {
+        inbox_of(self.head().needed, self.head().left_in)
+    }
+
     /// Whether the call has run.
     pub(crate) fn has_run(&self) -> bool {
         self.head().entry.is_done()
@@ -256,7 +276,7 @@ impl<N> HandedCall<'_, N> {
     /// no thread does.
     pub(crate) fn ran_at(&self) -> Option<Lsn> {
         if !self.has_run() {
-            let partition = self.head().needed.lowest();
+            let partition = self.inbox_of();
             run_inbox_if_free(&self.engine.cells, partition);
             run_multi_inbox_if_free(&self.engine.cells, partition);
         }
@@ -280,8 +300,7 @@ impl<N> HandedCall<'_, N> {
     #[inline(never)]
     fn await_run_slowly(&self) {
         let Engine { cores, cells, .. } = self.engine;
-        let needed = self.head().needed;
-        let partition = needed.lowest();
+        let partition = self.inbox_of();
         let (mut looks, mut free_looks) = (0, 0);
         loop {
             cores.run_own(cells, true);
@@ -304,10 +323,9 @@ impl<N> HandedCall<'_, N> {
                 _ => break,
             }
         }
-        if needed.is_single() {
-            empty_inbox(cells, partition);
-        } else {
-            empty_multi_inbox(cells, partition);
+        match self.head().left_in {
+            LeftIn::Inbox => empty_inbox(cells, partition),
+            LeftIn::Multi { .. } => empty_multi_inbox(cells, partition),
         }
         // A holder of the token that took it from the inbox has finished it.
         debug_assert!(self.has_run());

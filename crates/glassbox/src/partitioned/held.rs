@@ -16,7 +16,7 @@ use std::thread;
 
 use smallvec::SmallVec;
 
-use super::inbox::Inbox;
+use super::inbox::{Inbox, RunCount};
 use super::partition::{Partition, Scratch};
 use super::run_place::RunPlace;
 use super::token::{Token, Waiter};
@@ -33,8 +33,9 @@ pub(crate) struct Cell {
     pub(crate) counters: SharedCounters,
     /// Calls for the holder of the token.
     pub(super) inbox: Inbox,
-    /// Calls that need others too, of which this is the lowest.
+    /// Calls that need others too, of which this is the lowest; and calls of their threads that come after them.
     pub(super) multi_inbox: Inbox,
+    pub(super) multi_runs: RunCount,
     /// Where its calls run.
     pub(super) place: RunPlace,
     partition: UnsafeCell<Partition>,
@@ -55,6 +56,7 @@ impl Cell {
             counters: SharedCounters::default(),
             inbox: Inbox::new(),
             multi_inbox: Inbox::new(),
+            multi_runs: RunCount::new(),
             place: RunPlace::new(),
             partition: UnsafeCell::new(partition),
             scratch: UnsafeCell::default(),
@@ -116,28 +118,29 @@ impl<'a> Hold<'a> {
         &self.held.cells[partition]
     }
 
-    /// The witness of one of the held partitions, as long as this one is not used.
+    /// The witness of some of the held partitions, as long as this one is not used.
     ///
     /// # Panics
-    /// When it is not held.
+    /// When one is not held.
     #[inline(always)]
-    pub(super) fn of(&mut self, partition: usize) -> Hold<'_> {
-        assert!(self.held.set.contains(partition), "a partition that is held");
-        // SAFETY: its token is held, and the borrow excludes the use of this witness.
-        unsafe { Hold::new(self.held.cells, PartitionSet::of(partition)) }
+    pub(super) fn of(&mut self, set: PartitionSet) -> Hold<'_> {
+        assert!(set.difference(self.held.set).is_empty(), "partitions that are held");
+        // SAFETY: their tokens are held, and the borrow excludes the use of this witness.
+        unsafe { Hold::new(self.held.cells, set) }
     }
 
     /// The same witness, as long as this one is not used.
     #[inline(always)]
     pub(super) fn all(&mut self) -> Hold<'_> {
-        // SAFETY: its tokens are held, and the borrow excludes the use of this witness.
-        unsafe { Hold::new(self.held.cells, self.held.set) }
+        self.of(self.held.set)
     }
 
-    /// Runs `work` under the tokens of `set`, of which this is the witness of one, if no thread holds the others when
-    /// asked `looks` times; whether it ran. Threads that hold them know that another waits.
-    pub(super) fn with_others(&mut self, set: PartitionSet, looks: u32, work: impl FnOnce(Hold<'_>)) -> bool {
-        let (cells, others) = (self.held.cells, set.difference(self.held.set));
+    /// Runs `work` under the tokens of this witness and those of the `others`, if no thread holds those when asked
+    /// `looks` times; whether it ran. Threads that hold them know that another waits.
+    pub(super) fn with_others(&mut self, others: PartitionSet, looks: u32, work: impl FnOnce(Hold<'_>)) -> bool {
+        let cells = self.held.cells;
+        let set = self.held.set.union(others);
+        let others = others.difference(self.held.set);
         let mut waiters = waiters_for(others);
         let mut release = Release { cells, acquired: SmallVec::new(), waiters: waiters.as_mut_ptr() };
         for partition in others.iter() {
@@ -162,7 +165,9 @@ impl<'a> Hold<'a> {
         // SAFETY: the tokens of the others are held until `release` drops, that of this witness longer; the borrow
         // excludes its use.
         work(unsafe { Hold::new(cells, set) });
-        cells[set.lowest()].counters.multi_ns.add(clock.monotonic_ns());
+        if !set.is_single() {
+            cells[set.lowest()].counters.multi_ns.add(clock.monotonic_ns());
+        }
         true
     }
 
@@ -348,6 +353,9 @@ pub(super) fn await_long_runs(cells: &[Cell], set: PartitionSet) {
 
 /// Whether a partition is held for long without the end of a run.
 fn runs_long(cell: &Cell) -> bool {
+    if cell.is_free() {
+        return false;
+    }
     let (ended, clock) = (cell.counters.ended(), RealClock::new());
     let began_ns = clock.monotonic_ns();
     while !cell.is_free() && cell.counters.ended() == ended {

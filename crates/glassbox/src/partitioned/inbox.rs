@@ -17,10 +17,10 @@
 //! already, and it needs a table of threads; the holder would look at as many rings as there are threads.
 
 #[cfg(not(all(loom, test)))]
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
 #[cfg(all(loom, test))]
-use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use loom::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};
 
 use std::ptr;
 
@@ -107,14 +107,17 @@ impl Inbox {
         }
     }
 
-    /// Takes the oldest call.
+    /// Takes the oldest call of those that were pushed before the first use of `is_last`, which is false then.
     ///
     /// # Safety
     /// The caller holds the partition's token until it has [finished](finish) the call.
     #[inline]
-    pub(super) unsafe fn take(&self) -> Option<*mut InboxEntry> {
+    pub(super) unsafe fn take(&self, is_last: &mut bool) -> Option<*mut InboxEntry> {
         let mut first = self.taken.0.load(Ordering::Relaxed);
         if first.is_null() {
+            if std::mem::replace(is_last, true) {
+                return None;
+            }
             // SAFETY: as promised.
             first = unsafe { self.take_pushed() };
             if first.is_null() {
@@ -155,6 +158,49 @@ impl Inbox {
             (first, newest) = (newest, next);
         }
         first
+    }
+}
+
+/// How many calls of an inbox have run: so their pushers know which have.
+pub(super) struct RunCount {
+    /// Pushes that have begun; written by pushers.
+    begun: Padded<AtomicU64>,
+    /// Calls that have run; written by the holder of the token.
+    ran: Padded<AtomicU64>,
+}
+
+impl RunCount {
+    pub(super) fn new() -> Self {
+        let zero = || Padded(AtomicU64::new(0));
+        Self { begun: zero(), ran: zero() }
+    }
+
+    /// Notes that a push begins.
+    pub(super) fn begin_push(&self) {
+        self.begun.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The number of a call that was just pushed, for [`RunCount::has_run`].
+    pub(super) fn number(&self) -> u64 {
+        // All that are before it in the inbox have been counted: each was, before it was pushed.
+        fence(Ordering::Acquire);
+        self.begun.0.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a call has run. The holder of the token is the only writer.
+    pub(super) fn count_run(&self) {
+        self.ran.0.store(self.ran.0.load(Ordering::Relaxed) + 1, Ordering::Release);
+    }
+
+    /// Whether the call with this number has run. The answer is late if others were pushed at the same time, never
+    /// early.
+    pub(super) fn has_run(&self, number: u64) -> bool {
+        self.ran.0.load(Ordering::Acquire) >= number
+    }
+
+    /// Whether all calls that this thread has pushed have run.
+    pub(super) fn is_idle(&self) -> bool {
+        self.has_run(self.begun.0.load(Ordering::Relaxed))
     }
 }
 
@@ -213,7 +259,7 @@ mod tests {
             }
             while taken[0].len() + taken[1].len() < 2 * CALLS as usize {
                 // SAFETY: this thread alone takes.
-                while let Some(entry) = unsafe { inbox.take() } {
+                while let Some(entry) = unsafe { inbox.take(&mut false) } {
                     // SAFETY: it was taken just now.
                     let number = unsafe { end(entry) };
                     taken[number as usize % 2].push(number / 2);
@@ -227,20 +273,47 @@ mod tests {
         }
     }
 
+    #[cfg(not(loom))]
+    #[test]
+    fn calls_pushed_later_are_not_among_the_earlier() {
+        let inbox = Inbox::new();
+        // SAFETY: all entries are new, and this thread alone pushes and takes.
+        unsafe {
+            (0..3).for_each(|number| inbox.push(numbered(number)));
+            assert_eq!(end(inbox.take(&mut false).unwrap()), 0);
+            inbox.push(numbered(3));
+            let mut is_last = false;
+            let mut earlier = Vec::new();
+            while let Some(entry) = inbox.take(&mut is_last) {
+                earlier.push(end(entry));
+                if earlier.len() == 3 {
+                    inbox.push(numbered(4));
+                }
+            }
+            assert_eq!(earlier, [1, 2, 3]);
+            assert_eq!(end(inbox.take(&mut false).unwrap()), 4);
+        }
+    }
+
     /// Every interleaving of two threads that push, and a holder that takes, finishes, and is seen to have finished.
     #[cfg(loom)]
     #[test]
     fn interleavings_of_pushes_and_a_take_lose_nothing() {
         use loom::sync::Arc;
         loom::model(|| {
-            let inbox = Arc::new(Inbox::new());
+            let inbox = Arc::new((Inbox::new(), RunCount::new()));
             let pushers: Vec<_> = (0..2)
                 .map(|number| {
                     let inbox = Arc::clone(&inbox);
                     loom::thread::spawn(move || {
                         let entry = numbered(number);
-                        // SAFETY: it is new, and stays until it is done.
-                        unsafe { inbox.push(entry) };
+                        inbox.1.begin_push();
+                        // SAFETY: it is new, and stays until it is done; its memory is freed after this thread's end.
+                        let has_run = unsafe {
+                            inbox.0.push(entry);
+                            inbox.1.has_run(inbox.1.number()) <= (*entry).is_done()
+                        };
+                        assert!(has_run, "a call has run before its number says so");
                         entry as usize
                     })
                 })
@@ -248,12 +321,13 @@ mod tests {
             let mut numbers = Vec::new();
             let mut take = || {
                 // SAFETY: this thread alone takes.
-                while let Some(entry) = unsafe { inbox.take() } {
+                while let Some(entry) = unsafe { inbox.0.take(&mut false) } {
                     // SAFETY: it was taken just now; the pushers free nothing.
                     unsafe {
                         numbers.push((*entry.cast::<Numbered>()).number);
                         finish(entry);
                     }
+                    inbox.1.count_run();
                 }
             };
             take();
@@ -261,6 +335,7 @@ mod tests {
             take();
             numbers.sort_unstable();
             assert_eq!(numbers, [0, 1]);
+            assert!(inbox.1.is_idle());
             for entry in entries {
                 // SAFETY: both have been finished, and no other thread uses them.
                 unsafe {

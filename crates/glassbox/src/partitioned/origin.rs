@@ -10,7 +10,7 @@ use crate::record::Timestamp;
 
 /// What the engine has to know of a transaction besides its body.
 pub(super) trait Origin {
-    /// Whether the counters know of its runs.
+    /// Whether it is a transaction: its runs are counted and logged.
     const IS_COUNTED: bool = true;
 
     /// The procedure's name, for messages.

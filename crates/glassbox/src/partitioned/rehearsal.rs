@@ -75,6 +75,7 @@ impl Rehearsals {
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
     ) -> Result<(), Error> {
+        // Before its end is known: one that always aborts would be rehearsed at every call.
         self.count(origin.code());
         // A call that aborts, panics or needs another partition is not logged, or not as a command.
         let Some(first) = rehearse_once(clock, hold.all(), None, run, origin) else { return Ok(()) };

@@ -33,6 +33,8 @@ enum Then {
     Reach(u32),
     /// Counts itself at tallies 0 and 1, and declares both.
     Both,
+    /// Counts itself at another tally, which it declares.
+    Pair(u32),
 }
 
 /// Counts a call of a thread at a tally. The output is the number of the call before it by the same thread.
@@ -50,8 +52,10 @@ impl Procedure for Count {
 
     fn declare(&self, set: &mut impl KeySet) -> Declared {
         set.write::<Tally>(&(self.id, self.thread));
-        if self.then == Then::Both {
-            set.write::<Tally>(&(1 - self.id, self.thread));
+        match self.then {
+            Then::Both => set.write::<Tally>(&(1 - self.id, self.thread)),
+            Then::Pair(other) => set.write::<Tally>(&(other, self.thread)),
+            _ => {}
         }
         Declared::Complete
     }
@@ -68,7 +72,7 @@ impl Procedure for Count {
             Then::Commit => {}
             Then::Abort => return Err(Stop::abort(7, "as asked")),
             Then::Panic => panic!("as asked"),
-            Then::Reach(other) => _ = count(other)?,
+            Then::Reach(other) | Then::Pair(other) => _ = count(other)?,
             Then::Both => _ = count(1 - self.id)?,
         }
         Ok(before.expect("loaded"))
@@ -325,6 +329,65 @@ fn calls_that_have_a_common_partition_run_in_order() {
                             let (expected, ticket) = outstanding.pop_front().unwrap();
                             assert_eq!(ticket.wait().unwrap(), expected, "{form:?}");
                         }
+                    }
+                });
+            }
+        });
+    }
+}
+
+/// Case 31: a thread that submits a call on several partitions does not wait for what it has left in their inboxes.
+#[test]
+fn a_call_on_several_partitions_is_left_behind_those_before_it() {
+    let database = open(Config::default().with_partitions(2).with_log_threads(false));
+    leave_odd_to_core_1(&database);
+    // To the other core's partition, to both, and to this core's, which would run at once were it the only one.
+    let calls = [(1, Then::Commit), (0, Then::Both), (0, Then::Commit), (1, Then::Commit)];
+    let call = |(number, (id, then))| Count { then, ..count(id, number) };
+    let tickets: Vec<_> = (1..).zip(calls).map(|it| database.submit(call(it)).unwrap()).collect();
+    assert_eq!(database.counts().handed_over, 0, "nothing has run");
+    let before: Vec<_> = tickets.into_iter().rev().map(|ticket| ticket.wait().unwrap()).collect();
+    assert_eq!(before, [2, 2, 0, 0]);
+    assert_eq!(database.counts().handed_over, 4);
+}
+
+/// Calls on overlapping pairs of four partitions and on single ones, submitted and called, to two databases by turns:
+/// more than one call on several partitions is outstanding, in more than one inbox.
+#[test]
+fn calls_on_overlapping_partitions_run_in_order() {
+    for form in FORMS {
+        let databases = [(); 2].map(|()| open(Config::default().with_partitions(4).with_execution(form)));
+        let databases = &databases;
+        std::thread::scope(|scope| {
+            for thread in 0..4_u8 {
+                scope.spawn(move || {
+                    let mut last = [[0; 4]; 2];
+                    let mut outstanding = VecDeque::new();
+                    for number in 1..=3_000_u32 {
+                        CORE.set((number / 101 + u32::from(thread)) % 2);
+                        // Long stretches on one database, and single calls on the other between.
+                        let which = usize::from(number % 500 > 250 || number % 37 == 0);
+                        let draw = number.wrapping_mul(0x9E37_79B9) >> 16;
+                        let [id, other] = [draw % 4, (draw >> 2) % 4];
+                        let then = if draw >> 4 & 3 == 0 && id != other { Then::Pair(other) } else { Then::Commit };
+                        let call = Count { thread, then, ..count(id, number) };
+                        let last = &mut last[which];
+                        let expected = std::mem::replace(&mut last[id as usize], number);
+                        if let Then::Pair(other) = then {
+                            last[other as usize] = number;
+                        }
+                        if draw >> 6 & 31 == 0 {
+                            assert_eq!(databases[which].call(&call).unwrap(), expected, "{form:?}, {number}");
+                            continue;
+                        }
+                        outstanding.push_back((expected, databases[which].submit(call).unwrap()));
+                        if outstanding.len() > 60 {
+                            let (expected, ticket) = outstanding.pop_front().unwrap();
+                            assert_eq!(ticket.wait().unwrap(), expected, "{form:?}, before {number}");
+                        }
+                    }
+                    for (expected, ticket) in outstanding {
+                        assert_eq!(ticket.wait().unwrap(), expected, "{form:?}");
                     }
                 });
             }
