@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The result of a run of the program.
 pub struct Ran {
@@ -43,16 +43,41 @@ pub fn run_well(command: Command) -> Ran {
     ran
 }
 
-/// Builds programs of other packages into the folder of the program under test, where it seeks its siblings.
-pub fn build_siblings(file: &str, packages: &[&str]) {
+/// Builds programs, each with its package, into the folder of the program under test, where it seeks its siblings. One
+/// that is there and as new as its sources is not built again: tests of all packages build all programs, and a package
+/// built alone has other features of its dependencies, which would be compiled again.
+pub fn build_siblings(file: &str, programs: &[(&str, &str)]) {
     let folder = Path::new(file).parent().expect("a program is in a folder");
     let profile = if folder.ends_with("debug") { &[][..] } else { &["--release"] };
+    let old = programs.iter().filter(|(_, program)| !is_current(&folder.join(program)));
+    let packages: Vec<_> = old.flat_map(|(package, _)| ["-p", package]).collect();
+    if packages.is_empty() {
+        return;
+    }
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let packages = packages.iter().flat_map(|package| ["-p", package]);
     let mut command = Command::new(cargo);
     command.args(["build", "--locked", "--quiet"]).args(profile).args(packages);
     command.arg("--target-dir").arg(folder.parent().expect("the folder of a profile is in a target directory"));
     run_well(command);
+}
+
+/// Whether a program is as new as all sources of the product.
+fn is_current(program: &Path) -> bool {
+    fn newest(folder: &Path) -> std::io::Result<SystemTime> {
+        let mut found = SystemTime::UNIX_EPOCH;
+        for entry in folder.read_dir()? {
+            let entry = entry?;
+            let is_folder = entry.file_type()?.is_dir();
+            found = found.max(if is_folder { newest(&entry.path())? } else { entry.metadata()?.modified()? });
+        }
+        Ok(found)
+    }
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a crate is in a folder");
+    let sources = crates.read_dir().expect("the crates can be listed");
+    let folders = sources.map(|folder| folder.expect("the crates can be listed").path().join("src"));
+    let mut changed = folders.filter(|folder| folder.exists()).map(|folder| newest(&folder).expect("readable sources"));
+    let built = std::fs::metadata(program).and_then(|program| program.modified());
+    built.is_ok_and(|built| changed.all(|changed| changed <= built))
 }
 
 /// Runs a program that counts instructions. Without valgrind only asserts that the program says how to install it,

@@ -27,6 +27,6 @@ static GLASSBOX: Once = Once::new();
 /// Runs `glassbox`, next to the program under test, to its end.
 pub fn run_glassbox(arguments: &[&str]) -> Ran {
     let file = env!("CARGO_BIN_EXE_glassbox-cluster");
-    GLASSBOX.call_once(|| program::build_siblings(file, &["glassbox-cli"]));
+    GLASSBOX.call_once(|| program::build_siblings(file, &[("glassbox-cli", "glassbox")]));
     program::run(program::command(Path::new(file).with_file_name("glassbox"), arguments))
 }

@@ -4,12 +4,12 @@ use std::any::Any;
 use std::sync::atomic::Ordering;
 
 use super::engine::{CallOutcome, Ending, Engine};
-use super::origin::{Origin, ProcedureCall};
+use super::origin::{Body, Origin, ProcedureCall};
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::config::LogKind;
 use crate::error::Error;
 use crate::executed::RunningCall;
-use crate::procedure::{DryRun, KeySet, MAKES_TRIAL_RUNS, PartitionSet, PrivateWrites, Procedure, ReadWriteSet, Stop};
+use crate::procedure::{DryRun, MAKES_TRIAL_RUNS, PartitionSet, PrivateWrites, Procedure, ReadWriteSet, Stop};
 
 impl Engine {
     /// Runs a procedure that may have to be undone whatever it promises. If it is `unknown` what it touches, a dry run
@@ -31,17 +31,24 @@ impl Engine {
             // Without them, the real run finds its partitions one after the other.
             needed = set.partitions();
         }
-        let run = |transaction: &mut PartitionedTransaction<'_>| {
+        let mut run = |transaction: &mut PartitionedTransaction<'_>| {
             let _inside = self.health().enter();
             run(transaction)
         };
         // Undo is kept. Between dry run and run another transaction may have changed what this one reads, so that it
         // needs more partitions; or the log may refuse its record.
-        self.run_until_done(needed, true, true, run, call, || {
+        self.run_keeping_undo(needed, &mut run, call, || {
             if !unknown {
                 self.misdeclared.fetch_add(1, Ordering::Relaxed);
             }
         })
+    }
+
+    /// Takes the tokens and makes a dry run; its ending, if it has one.
+    fn run_trial(&self, held: PartitionSet, mut dry: &mut Body<'_>, trial: &Trial) -> Option<Ending> {
+        let mut ending = None;
+        self.run_holding(held, Keep::default(), true, &mut dry, trial, &mut ending);
+        ending
     }
 
     /// Dry-runs a procedure until every partition that it reads is held.
@@ -65,9 +72,7 @@ impl Engine {
                 }
                 Ok(())
             };
-            let mut ending = None;
-            self.run_holding(held, Keep::default(), true, &mut dry, &trial, &mut ending);
-            match ending {
+            match self.run_trial(held, &mut dry, &trial) {
                 Some(Ending::Widen(more)) => held.extend(more),
                 None => return Ok(discovered.expect("a dry run that ended has found its keys")),
                 Some(Ending::Panicked(panic)) => return Ok(Discovered::Panicked(panic)),
@@ -95,7 +100,9 @@ struct Trial {
 }
 
 impl Origin for Trial {
-    const IS_COUNTED: bool = false;
+    fn is_counted(&self) -> bool {
+        false
+    }
 
     fn name(&self) -> &'static str {
         self.name
@@ -104,8 +111,6 @@ impl Origin for Trial {
     fn code(&self) -> u32 {
         self.code
     }
-
-    fn declare(&self, _set: &mut impl KeySet) {}
 
     fn values(&self, _log: Option<LogKind>) -> bool {
         false

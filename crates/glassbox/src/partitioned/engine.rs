@@ -17,7 +17,7 @@ use super::calls::{run_inbox, run_inbox_if_free, run_multi_inbox_if_free};
 use super::cores::{Cores, serve};
 use super::held::{Cell, Held, Hold, await_long_runs, hold_if_free, hold_or_delegate, holding};
 use super::numbers::ProcedureNumbers;
-use super::origin::{AdHoc, Origin, ProcedureCall};
+use super::origin::{AdHoc, Body, Origin, ProcedureCall};
 use super::partition::Scratch;
 use super::rehearsal::Rehearsals;
 use super::run::{Cause, Failed, run_once};
@@ -254,16 +254,27 @@ impl Engine {
     /// Runs a closure as a transaction, with the changes logged as values whatever the log is.
     pub(crate) fn execute_adhoc(
         &self,
-        run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
+        mut run: impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send,
     ) -> Result<Executed, Error> {
-        Ok(match self.run_until_done(PartitionSet::EMPTY, true, true, run, &AdHoc, || {})? {
+        Ok(match self.run_keeping_undo(PartitionSet::EMPTY, &mut run, &AdHoc, || {})? {
             Ok(lsn) => Executed { outcome: Ok(()), lsn },
             Err((abort, lsn)) => Executed { outcome: Err(abort), lsn },
         })
     }
 
+    /// As [`Engine::run_until_done`], of what is not compiled for each procedure; undo is kept.
+    pub(super) fn run_keeping_undo(
+        &self,
+        needed: PartitionSet,
+        run: &mut Body<'_>,
+        origin: &dyn Origin,
+        widened: impl Fn(),
+    ) -> Result<CallOutcome, Error> {
+        self.run_until_done(needed, true, true, run, &origin, widened)
+    }
+
     #[inline(always)]
-    pub(super) fn run_until_done(
+    fn run_until_done(
         &self,
         mut needed: PartitionSet,
         undo: bool,
@@ -329,8 +340,8 @@ impl Engine {
         &self,
         needed: PartitionSet,
         keep: Keep,
-        run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
-        origin: &impl Origin,
+        mut run: &mut Body<'_>,
+        origin: &dyn Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
         // Asked before waiting, too: what is refused need not wait for a transaction that may not end.
@@ -342,12 +353,12 @@ impl Engine {
         if !needed.is_single() {
             self.cores.await_left(&self.cells, needed);
             await_long_runs(&self.cells, needed);
-            return self.holding(needed, |hold| self.attempt(hold, keep, run, origin, ending));
+            return self.holding(needed, |hold| self.attempt(hold, keep, &mut run, &origin, ending));
         }
         let mut committed = None;
         hold_or_delegate(&self.cells, needed.lowest(), |mut hold| {
             run_inbox(&mut hold, needed.lowest(), None);
-            committed = self.attempt(hold, keep, run, origin, ending);
+            committed = self.attempt(hold, keep, &mut run, &origin, ending);
         });
         committed
     }
@@ -375,12 +386,12 @@ impl Engine {
     }
 
     #[inline(always)]
-    fn run_and_commit<O: Origin>(
+    fn run_and_commit(
         &self,
         mut hold: Hold<'_>,
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
-        origin: &O,
+        origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
         let mut end = |how: Ending| {
@@ -391,7 +402,7 @@ impl Engine {
         if let Err(closed) = self.check() {
             return end(Ending::Failed(closed));
         }
-        let log_command = O::IS_COUNTED && self.log.is_some() && !keep.values;
+        let log_command = origin.is_counted() && self.log.is_some() && !keep.values;
         if log_command
             && self.rehearsals.is_due(origin.code())
             && let Err(refused) = self.rehearsals.rehearse(&*self.clock, &mut hold, run, origin)
@@ -416,7 +427,7 @@ impl Engine {
         });
         let PartitionedTransaction { held, changes: Changes { scratch, wrote, .. }, .. } = &mut transaction;
         let committed = match ended {
-            Ok(()) => match Self::commit::<O>(held, *wrote, scratch) {
+            Ok(()) => match Self::commit(held, *wrote, scratch, origin) {
                 Ok(lsn) => Some(lsn),
                 Err(error) => end(Ending::Failed(self.not_logged(error, keep, scratch, origin.name()))),
             },
@@ -435,16 +446,16 @@ impl Engine {
     /// Appends the record, if anything was changed; the position up to which the log must be forced before the outcome
     /// is answered.
     #[inline(always)]
-    fn commit<O: Origin>(held: &mut Held<'_>, wrote: bool, scratch: &mut Scratch) -> Result<Lsn, LogError> {
+    fn commit(held: &mut Held<'_>, wrote: bool, scratch: &mut Scratch, origin: &impl Origin) -> Result<Lsn, LogError> {
         let mut last = Lsn::NONE;
         if wrote && let Some(appender) = &mut scratch.appender {
             last = appender.append(scratch.record.as_slice())?;
         }
-        if O::IS_COUNTED {
+        if origin.is_counted() {
             held.counters().committed.add_one();
         }
         if !held.set().is_single() {
-            return Ok(Self::note_last::<O>(held, wrote, last));
+            return Ok(Self::note_last(held, wrote, last, origin.is_counted()));
         }
         let home = held.home();
         if wrote {
@@ -456,8 +467,8 @@ impl Engine {
     /// Counts a transaction on several partitions, and notes the position of what they changed; the one to be waited
     /// for.
     #[cold]
-    fn note_last<O: Origin>(held: &mut Held<'_>, wrote: bool, mut last: Lsn) -> Lsn {
-        if O::IS_COUNTED {
+    fn note_last(held: &mut Held<'_>, wrote: bool, mut last: Lsn, is_counted: bool) -> Lsn {
+        if is_counted {
             held.counters().multi.add_one();
         }
         for (_, partition) in held.partitions() {
@@ -489,7 +500,7 @@ impl Engine {
 
     /// The ending of a run that was undone, or, if a promise of its procedure is broken, should have been.
     #[cold]
-    fn failed<O: Origin>(&self, failed: Failed, held: &mut Held<'_>, origin: &O) -> Ending {
+    fn failed(&self, failed: Failed, held: &mut Held<'_>, origin: &dyn Origin) -> Ending {
         let broken = failed.broken_promise(origin.name());
         if let Some(broken) = &broken {
             self.stop(broken.to_string());
@@ -501,13 +512,13 @@ impl Engine {
         };
         match AbortReason::of(stop) {
             Err(Retry { partitions }) => {
-                if O::IS_COUNTED {
+                if origin.is_counted() {
                     held.counters().rerun.add_one();
                 }
                 Ending::Widen(partitions)
             }
             Ok(reason) => {
-                if O::IS_COUNTED {
+                if origin.is_counted() {
                     held.counters().aborted.add_one();
                 }
                 let last = held.partitions().map(|(_, partition)| partition.last).max();

@@ -1,30 +1,66 @@
 //! Where a transaction comes from: the call of a stored procedure, which names its keys and can be logged; or code that
 //! can do neither.
 
+use super::held::Held;
+use super::lookups::Lookups;
+use super::prefetch::prefetch;
 use super::transaction::PartitionedTransaction;
 use crate::config::LogKind;
 use crate::executed::RunningCall;
 use crate::partitioned::log_records::command::{CommandHead, digest_of_changes, write_command};
-use crate::procedure::{KeySet, Procedure};
+use crate::procedure::{Procedure, Stop};
 use crate::record::Timestamp;
 
-/// What the engine has to know of a transaction besides its body.
+/// A transaction's body.
+pub(super) type Body<'r> = dyn FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send + 'r;
+
+/// What the engine has to know of a transaction besides its body. Paths that are seldom taken, or wait, have a `dyn`
+/// of both: so they are compiled once, not for each procedure.
 pub(super) trait Origin {
     /// Whether it is a transaction: its runs are counted and logged.
-    const IS_COUNTED: bool = true;
-
+    fn is_counted(&self) -> bool {
+        true
+    }
     /// The procedure's name, for messages.
     fn name(&self) -> &'static str;
     /// The code of its run in [`RunningCall`].
     fn code(&self) -> u32 {
         RunningCall::UNNAMED
     }
-    /// Names the keys that are known beforehand.
-    fn declare(&self, set: &mut impl KeySet);
+    /// Prefetches the keys that are known beforehand; earlier lookups are gone.
+    fn prefetch(&self, lookups: &mut Lookups, _held: &mut Held<'_>) {
+        lookups.ready(0);
+    }
     /// Whether the changes that are collected while it runs are its record, for this kind of log.
     fn values(&self, log: Option<LogKind>) -> bool;
     /// Writes the record of the call, in place of the changes, if they were collected while it ran; with their digest.
     fn write_command(&self, transaction: &mut PartitionedTransaction<'_>, max_bytes: usize);
+}
+
+impl Origin for &dyn Origin {
+    fn is_counted(&self) -> bool {
+        (**self).is_counted()
+    }
+
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn code(&self) -> u32 {
+        (**self).code()
+    }
+
+    fn prefetch(&self, lookups: &mut Lookups, held: &mut Held<'_>) {
+        (**self).prefetch(lookups, held);
+    }
+
+    fn values(&self, log: Option<LogKind>) -> bool {
+        (**self).values(log)
+    }
+
+    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>, max_bytes: usize) {
+        (**self).write_command(transaction, max_bytes);
+    }
 }
 
 /// A stored procedure's call: logged by value or by command, as the log is.
@@ -44,8 +80,8 @@ impl<P: Procedure> Origin for ProcedureCall<'_, P> {
     }
 
     #[inline(always)]
-    fn declare(&self, set: &mut impl KeySet) {
-        self.procedure.declare(set);
+    fn prefetch(&self, lookups: &mut Lookups, held: &mut Held<'_>) {
+        prefetch(lookups, held, self.procedure);
     }
 
     #[inline(always)]
@@ -71,8 +107,6 @@ impl Origin for AdHoc {
     fn name(&self) -> &'static str {
         "a closure"
     }
-
-    fn declare(&self, _set: &mut impl KeySet) {}
 
     fn values(&self, log: Option<LogKind>) -> bool {
         log.is_some()

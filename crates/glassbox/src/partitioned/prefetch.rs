@@ -15,23 +15,22 @@ use std::ptr::NonNull;
 
 use super::held::Held;
 use super::lookups::{Group, Lookups, MAX_LOOKUPS, NOTHING, PENDING, Places, UNSURE, number};
-use super::origin::Origin;
 use crate::partitioned::storage::memory::{HashIndex, Next, Node, Probe};
 use crate::partitioned::storage::table::Table;
 use crate::prefetch::{CACHE_LINE_BYTES, MAX_ROW_BYTES, prefetch_read, prefetch_span};
-use crate::procedure::{KeySet, Mode};
+use crate::procedure::{KeySet, Mode, Procedure};
 use crate::record::{Bounds, EncodedKey, Index, Key, Record};
 
-/// Prefetches the keys that `origin` declares and whose partitions are held; earlier lookups are gone.
+/// Prefetches the keys that a procedure declares and whose partitions are held; earlier lookups are gone.
 #[inline(always)]
-pub(super) fn prefetch(lookups: &mut Lookups, held: &mut Held<'_>, origin: &impl Origin) {
+pub(super) fn prefetch<P: Procedure>(lookups: &mut Lookups, held: &mut Held<'_>, procedure: &P) {
     let several = held.count() > 1;
     let mut begin = Begin { held, several, found: Filling { lookups, groups: 0, used: 0, more: false } };
-    origin.declare(&mut begin);
+    procedure.declare(&mut begin);
     let Filling { lookups, groups, mut more, .. } = begin.found;
     while more {
         let mut step = DescentPass { several, lookups, groups, at: 0, begin: 0, more: false };
-        origin.declare(&mut step);
+        procedure.declare(&mut step);
         more = step.more;
     }
     lookups.ready(groups);

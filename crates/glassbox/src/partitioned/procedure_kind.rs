@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::held::Hold;
-use super::origin::ProcedureCall;
+use super::origin::{Body, Origin, ProcedureCall};
 use super::run::{Cause, run_once};
 use super::shard::ShardProcedure;
 use super::transaction::{Keep, PartitionedTransaction};
@@ -83,23 +83,37 @@ fn run<P: Procedure>(
 ) -> Result<(), ReplayError> {
     let procedure = decode::<P>(arguments)?;
     let call = ProcedureCall { procedure: &procedure, number: head.procedure };
+    let mut output = None;
+    let mut body = |running: &mut PartitionedTransaction<'_>| run_in(&mut output, &procedure, running);
+    let ended = replay(hold, head, clock, &mut body, (&call, P::VERSION));
+    output.clear();
+    discard(|| drop(procedure));
+    ended
+}
+
+/// Runs a logged call of a procedure of this version again.
+fn replay(
+    hold: Hold<'_>,
+    head: CommandHead,
+    clock: &dyn Clock,
+    run: &mut Body<'_>,
+    (call, version): (&dyn Origin, u32),
+) -> Result<(), ReplayError> {
     let keep = Keep { values: head.digest.is_some(), ..Keep::default() };
     if keep.values {
         hold.scratch.record.push(&[VALUES]);
     }
     let mut transaction = PartitionedTransaction::new(hold, clock, keep);
     transaction.assign(head.now, head.seed);
-    let mut output = None;
     let ended = run_once(&mut transaction, &call, |running| {
-        let returned = run_in(&mut output, &procedure, running);
+        let returned = run(running);
         running.outcome(returned)
     });
-    output.clear();
     let record = &mut transaction.changes.scratch.record;
     let is_same = head.digest.is_none_or(|logged| logged == digest_of_changes(record.as_slice()));
     record.clear();
-    discard(|| drop(procedure));
-    let differs = |what: String| ReplayError::ProcedureDiffers { procedure: P::NAME, version: P::VERSION, what };
+    let procedure = call.name();
+    let differs = |what: String| ReplayError::ProcedureDiffers { procedure, version, what };
     match ended.map_err(|failed| failed.cause) {
         Ok(()) if is_same => Ok(()),
         Ok(()) => Err(differs("makes other changes of rows".to_owned())),
@@ -109,6 +123,6 @@ fn run<P: Procedure>(
             let why = AbortReason::of(stop).map_or("a retry".to_owned(), |reason| reason.to_string());
             Err(differs(format!("aborts with {why}")))
         }
-        Err(Cause::Panicked(panic)) => Err(ReplayError::of_procedure((P::NAME, P::VERSION), &*panic)),
+        Err(Cause::Panicked(panic)) => Err(ReplayError::of_procedure((procedure, version), &*panic)),
     }
 }

@@ -14,14 +14,13 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::held::Hold;
-use super::origin::Origin;
+use super::origin::{Body, Origin};
 use super::run::run_once;
 use super::transaction::{Changes, Keep, PartitionedTransaction};
 use crate::error::Error;
 use crate::io::Clock;
 use crate::partitioned::log_records::command::digest_of_changes;
 use crate::partitioned::log_records::values::VALUES;
-use crate::procedure::Stop;
 use crate::record::Timestamp;
 
 /// Calls of each procedure that are rehearsed in a release build.
@@ -72,8 +71,8 @@ impl Rehearsals {
         &self,
         clock: &dyn Clock,
         hold: &mut Hold<'_>,
-        run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
-        origin: &impl Origin,
+        run: &mut Body<'_>,
+        origin: &dyn Origin,
     ) -> Result<(), Error> {
         // Before its end is known: one that always aborts would be rehearsed at every call.
         self.count(origin.code());
@@ -89,8 +88,8 @@ fn rehearse_once(
     clock: &dyn Clock,
     mut hold: Hold<'_>,
     before: Option<&Rehearsal>,
-    run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
-    origin: &impl Origin,
+    run: &mut Body<'_>,
+    origin: &dyn Origin,
 ) -> Option<Rehearsal> {
     let next_seed = hold.held.home().seed;
     hold.scratch.record.set_max(usize::MAX);
@@ -100,7 +99,7 @@ fn rehearse_once(
     if let Some(before) = before {
         transaction.assign(before.now, before.seed);
     }
-    let ended = run_once(&mut transaction, origin, |running| {
+    let ended = run_once(&mut transaction, &origin, |running| {
         let returned = run(running);
         running.outcome(returned)
     });

@@ -12,7 +12,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 use super::origin::Origin;
-use super::prefetch::prefetch;
 use super::transaction::watch::Watching;
 use super::transaction::{Changes, PartitionedTransaction, RemoteRows};
 use crate::failure::BrokenPromise;
@@ -52,7 +51,7 @@ pub(super) fn run_once<M: RemoteRows, W: Watching>(
     let running = &mut *transaction;
     // Few things go with the closure: each of them is a store and a load.
     let ended = catch_unwind(AssertUnwindSafe(move || {
-        prefetch(&mut running.changes.scratch.lookups, &mut running.held, origin);
+        origin.prefetch(&mut running.changes.scratch.lookups, &mut running.held);
         body(running)
     }));
     match ended {

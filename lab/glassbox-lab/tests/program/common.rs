@@ -11,7 +11,9 @@ static SIBLINGS: Once = Once::new();
 /// The program, not yet started.
 pub fn program(arguments: &[&str]) -> Command {
     let file = env!("CARGO_BIN_EXE_glassbox-lab");
-    SIBLINGS.call_once(|| program::build_siblings(file, &["glassbox-cli", "glassbox-cluster-cli"]));
+    SIBLINGS.call_once(|| {
+        program::build_siblings(file, &[("glassbox-cli", "glassbox"), ("glassbox-cluster-cli", "glassbox-cluster")])
+    });
     program::command(env!("CARGO_BIN_EXE_glassbox-lab"), arguments)
 }
 

@@ -30,7 +30,7 @@ use super::stack::{
     self, AheadOf, PageStore, Session, Stack, StackLocks, StackLogs, StackSessions, Standard, WriterOf,
 };
 use super::tree::{Cursor, Definition, KeyPart, NodeChange, Step, Tree};
-use super::two_stage::{PinBudget, ProcedureStages, StageCounts};
+use super::two_stage::{PinBudget, ProcedureStages, StageCounts, StageSums};
 use super::wal::forms::{Logs, Unlogged, Wal};
 use super::wal::rollback::Undoer;
 use super::wal::table::TransactionTable;
@@ -88,6 +88,21 @@ pub(crate) struct Engine<S: Stack = Standard> {
 pub(super) type TreeOf<'a, S> = Tree<'a, <S as Stack>::Pages, SpaceMap<<S as Stack>::Pages>, <S as Stack>::Keys>;
 
 impl<S: Stack> Engine<S> {
+    /// The procedures of the catalog, and what stands for closures.
+    pub(crate) fn procedures(&self) -> &[ProcedureStages] {
+        &self.procedures
+    }
+
+    /// The most pages that an execution of the procedure at this position has pinned.
+    pub(crate) fn most_pinned(&self, at: usize) -> u64 {
+        self.stage_counts.iter().map(|session| session[at].most_pinned.get()).max().unwrap_or(0)
+    }
+
+    /// What all sessions have counted of the procedure at this position.
+    pub(crate) fn stage_sums(&self, at: usize) -> StageSums {
+        StageSums::of(self.stage_counts.iter().map(|session| &session[at]))
+    }
+
     /// The table of a record.
     ///
     /// # Panics

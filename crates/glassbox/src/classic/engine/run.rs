@@ -12,6 +12,7 @@
 use std::any::{Any, TypeId};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering;
+use std::thread;
 use std::time::Duration;
 
 use crate::answer::{Answer, run_in};
@@ -24,7 +25,7 @@ use crate::classic::page::miss;
 use crate::classic::recovery::InDoubt;
 use crate::classic::stack::{Session, Stack, StackLocks, Standard};
 use crate::classic::transaction::{DeclaredFetch, DeclaredPart, FetchStage, RunFailure, StackTransaction};
-use crate::classic::two_stage::{Closures, EndedStage, ProcedureStages, Stage, StageSums, Stages, ThreadWaits};
+use crate::classic::two_stage::{Closures, EndedStage, Stage, Stages, ThreadWaits};
 use crate::classic::wal::forms::{Device, Logs, WalDevice};
 use crate::classic::wal::transaction::{Savepoint, Undoable};
 use crate::config::FetchMethod;
@@ -284,12 +285,27 @@ impl<S: Stack> Engine<S> {
                 return self.end_of_fetch(session, name, ended);
             }
         }
+        match (result, ended) {
+            (Ok(Ok(())), None) => (body.end)(session),
+            (result, ended) => self.end_of_stopped(session, (name, aborts), result, ended),
+        }
+    }
+
+    /// The end of a run that did not end well: it is rolled back.
+    #[cold]
+    fn end_of_stopped(
+        &self,
+        session: &mut Session<S>,
+        (name, aborts): (&'static str, Aborts),
+        result: thread::Result<Result<(), Stop>>,
+        ended: Option<RunFailure>,
+    ) -> Attempt {
         let was_ended = ended.is_some();
         let attempt = match (result, ended) {
-            (Ok(Ok(())), None) => return (body.end)(session),
             (Err(panic), _) => Attempt::Panicked(panic),
             (Ok(_), Some(RunFailure::Again)) => Attempt::Again,
             (Ok(_), Some(RunFailure::Failed(error))) => Attempt::Failed(error),
+            (Ok(Ok(())), None) => unreachable!("a run that ended well is not rolled back"),
             (Ok(Err(stop)), None) => match AbortReason::of(stop) {
                 Ok(reason) => Attempt::Done(self.told(Err(reason))),
                 Err(_) => Attempt::Panicked(Box::new(FOREIGN_RETRY)),
@@ -563,23 +579,6 @@ impl Engine<Standard> {
     /// The prepared transactions, in the order of their names.
     pub(crate) fn prepared(&self) -> Vec<PreparedTransaction> {
         self.prepared.list()
-    }
-}
-
-impl<S: Stack> Engine<S> {
-    /// The procedures of the catalog, and what stands for closures.
-    pub(crate) fn procedures(&self) -> &[ProcedureStages] {
-        &self.procedures
-    }
-
-    /// The most pages that an execution of the procedure at this position has pinned.
-    pub(crate) fn most_pinned(&self, at: usize) -> u64 {
-        self.stage_counts.iter().map(|session| session[at].most_pinned.get()).max().unwrap_or(0)
-    }
-
-    /// What all sessions have counted of the procedure at this position.
-    pub(crate) fn stage_sums(&self, at: usize) -> StageSums {
-        StageSums::of(self.stage_counts.iter().map(|session| &session[at]))
     }
 }
 
