@@ -97,8 +97,12 @@ impl Members {
         self.restart(replica);
         let (mut operator, began) = (self.operator(), Instant::now());
         operator.bring_back(replica).unwrap();
-        while !matches!(operator.standings().get(&replica), Some(Ok(Standing::Backup(_)))) {
-            assert!(began.elapsed() < PATIENCE, "{replica} does not get the rows");
+        loop {
+            let standings = operator.standings();
+            if matches!(standings.get(&replica), Some(Ok(Standing::Backup(_)))) {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "{replica} does not get the rows: {standings:?}");
             std::thread::sleep(Duration::from_millis(5));
         }
     }
