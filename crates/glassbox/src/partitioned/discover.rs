@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::atomic::Ordering;
 
 use super::engine::{CallOutcome, Ending, Engine};
-use super::origin::{Body, Origin, ProcedureCall};
+use super::origin::{AnyBody, Origin, ProcedureCall};
 use super::transaction::{Keep, PartitionedTransaction};
 use crate::config::LogKind;
 use crate::error::Error;
@@ -45,7 +45,7 @@ impl Engine {
     }
 
     /// Takes the tokens and makes a dry run; its ending, if it has one.
-    fn run_trial(&self, held: PartitionSet, mut dry: &mut Body<'_>, trial: &Trial) -> Option<Ending> {
+    fn run_trial(&self, held: PartitionSet, mut dry: &mut AnyBody<'_>, trial: &Trial) -> Option<Ending> {
         let mut ending = None;
         self.run_holding(held, Keep::default(), true, &mut dry, trial, &mut ending);
         ending

@@ -17,7 +17,7 @@ use super::calls::{run_inbox, run_inbox_if_free, run_multi_inbox_if_free};
 use super::cores::{Cores, serve};
 use super::held::{Cell, Held, Hold, await_long_runs, hold_if_free, hold_or_delegate, holding};
 use super::numbers::ProcedureNumbers;
-use super::origin::{AdHoc, Body, Origin, ProcedureCall};
+use super::origin::{AdHoc, AnyBody, Origin, ProcedureCall};
 use super::partition::Scratch;
 use super::rehearsal::Rehearsals;
 use super::run::{Cause, Failed, run_once};
@@ -266,7 +266,7 @@ impl Engine {
     pub(super) fn run_keeping_undo(
         &self,
         needed: PartitionSet,
-        run: &mut Body<'_>,
+        run: &mut AnyBody<'_>,
         origin: &dyn Origin,
         widened: impl Fn(),
     ) -> Result<CallOutcome, Error> {
@@ -340,7 +340,7 @@ impl Engine {
         &self,
         needed: PartitionSet,
         keep: Keep,
-        mut run: &mut Body<'_>,
+        mut run: &mut AnyBody<'_>,
         origin: &dyn Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
@@ -410,9 +410,9 @@ impl Engine {
             return end(Ending::Failed(refused));
         }
         let collected = Keep { values: keep.values || log_command && self.digests, ..keep };
-        // Changes that are collected for a digest are no record.
-        hold.scratch.record.set_max(if keep.values { self.max_record_bytes } else { usize::MAX });
         if collected.values {
+            // Changes that are collected for a digest are no record.
+            hold.scratch.record.set_max(if keep.values { self.max_record_bytes } else { usize::MAX });
             hold.scratch.record.push(&[VALUES]);
         }
         let mut transaction = PartitionedTransaction::new(hold, &*self.clock, collected);

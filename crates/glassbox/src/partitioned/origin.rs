@@ -12,7 +12,7 @@ use crate::procedure::{Procedure, Stop};
 use crate::record::Timestamp;
 
 /// A transaction's body.
-pub(super) type Body<'r> = dyn FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send + 'r;
+pub(super) type AnyBody<'r> = dyn FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send + 'r;
 
 /// What the engine has to know of a transaction besides its body. Paths that are seldom taken, or wait, have a `dyn`
 /// of both: so they are compiled once, not for each procedure.

@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::held::Hold;
-use super::origin::{Body, Origin, ProcedureCall};
+use super::origin::{AnyBody, Origin, ProcedureCall};
 use super::run::{Cause, run_once};
 use super::shard::ShardProcedure;
 use super::transaction::{Keep, PartitionedTransaction};
@@ -96,7 +96,7 @@ fn replay(
     hold: Hold<'_>,
     head: CommandHead,
     clock: &dyn Clock,
-    run: &mut Body<'_>,
+    run: &mut AnyBody<'_>,
     (call, version): (&dyn Origin, u32),
 ) -> Result<(), ReplayError> {
     let keep = Keep { values: head.digest.is_some(), ..Keep::default() };

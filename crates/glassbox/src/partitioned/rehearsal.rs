@@ -14,7 +14,7 @@
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::held::Hold;
-use super::origin::{Body, Origin};
+use super::origin::{AnyBody, Origin};
 use super::run::run_once;
 use super::transaction::{Changes, Keep, PartitionedTransaction};
 use crate::error::Error;
@@ -71,7 +71,7 @@ impl Rehearsals {
         &self,
         clock: &dyn Clock,
         hold: &mut Hold<'_>,
-        run: &mut Body<'_>,
+        run: &mut AnyBody<'_>,
         origin: &dyn Origin,
     ) -> Result<(), Error> {
         // Before its end is known: one that always aborts would be rehearsed at every call.
@@ -88,7 +88,7 @@ fn rehearse_once(
     clock: &dyn Clock,
     mut hold: Hold<'_>,
     before: Option<&Rehearsal>,
-    run: &mut Body<'_>,
+    run: &mut AnyBody<'_>,
     origin: &dyn Origin,
 ) -> Option<Rehearsal> {
     let next_seed = hold.held.home().seed;

@@ -98,7 +98,7 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
         // Asked once for all.
         let values = self.changes.values;
         if self.changes.keeps::<R>(values) {
-            return self.each::<R, C, _>(
+            self.each::<R, C, _>(
                 keys,
                 Touch::Write,
                 change,
@@ -107,7 +107,8 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
                     None => Ok(()),
                 },
                 |change, this, beside, key| this.update::<R, ()>(key, |row| change(beside, row)).map(drop),
-            );
+            )?;
+            return self.changes.check_record();
         }
         self.each::<R, C, _>(
             keys,

@@ -59,7 +59,8 @@ impl Changes<'_> {
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<O, Stop> {
         if self.keeps::<R>(values) {
-            return self.update_keeping(table, row, key, values, change);
+            let out = self.update_keeping(table, row, key, values, change)?;
+            return self.check_record().map(|()| out);
         }
         self.update_plain(table, row, key, change)
     }
@@ -142,7 +143,6 @@ impl Changes<'_> {
         if values {
             // SAFETY: as above.
             table.log_update(key, before, unsafe { place.as_ref() }, &mut self.scratch.record);
-            self.check_record()?;
         }
         Ok(out)
     }
