@@ -51,14 +51,14 @@ impl Input {
 
     /// Gives `call` the procedure.
     #[inline]
-    pub fn give<C: Call>(self, call: &mut C) -> C::Answer {
+    pub fn give<C: Call>(&self, call: &mut C) -> C::Answer {
         let kind = self.kind();
         match self {
-            Self::NewOrder(procedure) => call.call(kind, procedure),
-            Self::Payment(procedure) => call.call(kind, procedure),
-            Self::OrderStatus(procedure) => call.call(kind, procedure),
-            Self::Delivery(procedure) => call.call(kind, procedure),
-            Self::StockLevel(procedure) => call.call(kind, procedure),
+            Self::NewOrder(procedure) => call.call(kind, *procedure),
+            Self::Payment(procedure) => call.call(kind, *procedure),
+            Self::OrderStatus(procedure) => call.call(kind, *procedure),
+            Self::Delivery(procedure) => call.call(kind, *procedure),
+            Self::StockLevel(procedure) => call.call(kind, *procedure),
         }
     }
 }
