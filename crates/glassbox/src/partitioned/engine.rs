@@ -378,6 +378,50 @@ impl Engine {
         origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
+        if self.logs_command(keep, origin) && self.rehearsals.is_due(origin.code()) {
+            return self.attempt_rehearsed(hold, keep, run, origin, ending);
+        }
+        self.attempt_noted(hold, keep, run, origin, ending)
+    }
+
+    /// As `attempt`, after a rehearsal. By itself, because a witness whose address is taken stays in memory.
+    #[cold]
+    #[inline(never)]
+    fn attempt_rehearsed(
+        &self,
+        mut hold: Hold<'_>,
+        keep: Keep,
+        mut run: &mut AnyBody<'_>,
+        origin: &dyn Origin,
+        ending: &mut Option<Ending>,
+    ) -> Option<Lsn> {
+        let running = &hold.cell(hold.held.set().lowest()).counters.running;
+        running.set(origin.code());
+        let rehearsed = self.check().and_then(|()| self.rehearsals.rehearse(&*self.clock, &mut hold, run, origin));
+        running.set(RunningCall::NOTHING);
+        if let Err(refused) = rehearsed {
+            *ending = Some(Ending::Failed(refused));
+            return None;
+        }
+        self.attempt_noted(hold, keep, &mut run, &origin, ending)
+    }
+
+    /// Whether the record of a run is that of its call.
+    #[inline(always)]
+    fn logs_command(&self, keep: Keep, origin: &impl Origin) -> bool {
+        self.log.is_some() && !keep.values && origin.is_counted()
+    }
+
+    /// Runs once, noted as what runs there, and commits or undoes.
+    #[inline(always)]
+    fn attempt_noted(
+        &self,
+        hold: Hold<'_>,
+        keep: Keep,
+        run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
+        origin: &impl Origin,
+        ending: &mut Option<Ending>,
+    ) -> Option<Lsn> {
         let running = &hold.cell(hold.held.set().lowest()).counters.running;
         running.set(origin.code());
         let committed = self.run_and_commit(hold, keep, run, origin, ending);
@@ -388,7 +432,7 @@ impl Engine {
     #[inline(always)]
     fn run_and_commit(
         &self,
-        mut hold: Hold<'_>,
+        hold: Hold<'_>,
         keep: Keep,
         run: &mut (impl FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send),
         origin: &impl Origin,
@@ -402,13 +446,7 @@ impl Engine {
         if let Err(closed) = self.check() {
             return end(Ending::Failed(closed));
         }
-        let log_command = origin.is_counted() && self.log.is_some() && !keep.values;
-        if log_command
-            && self.rehearsals.is_due(origin.code())
-            && let Err(refused) = self.rehearsals.rehearse(&*self.clock, &mut hold, run, origin)
-        {
-            return end(Ending::Failed(refused));
-        }
+        let log_command = self.logs_command(keep, origin);
         let collected = Keep { values: keep.values || log_command && self.digests, ..keep };
         if collected.values {
             // Changes that are collected for a digest are no record.
