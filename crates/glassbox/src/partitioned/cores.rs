@@ -226,8 +226,12 @@ impl Cores {
 
     /// The inbox for a call, where each partition has a thread of its own.
     fn inbox_of_thread(&self, cells: &[held::Cell], needed: PartitionSet) -> LeftIn {
+        if !self.in_order {
+            let of = needed.lowest();
+            return if needed.is_single() { LeftIn::Inbox } else { LeftIn::Multi { of, after: NONE } };
+        }
         let mut caller = CALLER.get();
-        if self.in_order && caller.engine != self.engine {
+        if caller.engine != self.engine {
             self.forget_multi(cells, &mut caller);
             caller.engine = self.engine;
         }
@@ -237,9 +241,7 @@ impl Cores {
             // What it has left in other inboxes is not noted.
             self.multi_inbox_of(cells, &mut caller, needed, needed)
         };
-        if self.in_order {
-            CALLER.set(caller);
-        }
+        CALLER.set(caller);
         left_in
     }
 

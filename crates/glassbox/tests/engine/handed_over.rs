@@ -351,6 +351,23 @@ fn a_call_on_several_partitions_is_left_behind_those_before_it() {
     assert_eq!(database.counts().handed_over, 4);
 }
 
+/// A thread has left calls in an inbox of a partition that its next database does not have.
+#[test]
+fn a_database_with_fewer_partitions_takes_calls_of_a_thread_that_has_left_some_elsewhere() {
+    let database = open(Config::default().with_partitions(6).with_execution(Execution::Core).with_log_threads(false));
+    database.submit(count(0, 1)).unwrap().wait().unwrap();
+    on_core(1, || database.submit(Count { thread: 1, ..count(0, 1) }).unwrap().wait().unwrap());
+    let pair = |id, number| Count { then: Then::Pair(id + 1), ..count(id, number) };
+    let left = [pair(2, 2), pair(0, 3)].map(|call| database.submit(call).unwrap());
+    for (form, in_order) in FORMS.into_iter().flat_map(|form| [(form, true), (form, false)]) {
+        let small = open(Config::default().with_partitions(2).with_execution(form).with_in_order(in_order));
+        let tickets = [count(0, 1), pair(0, 2), count(1, 3)].map(|call| small.submit(call).unwrap());
+        let before = tickets.map(|ticket| ticket.wait().unwrap());
+        assert!(!in_order || before == [0, 1, 2], "{form:?}: {before:?}");
+    }
+    assert_eq!(left.map(|ticket| ticket.wait().unwrap()), [0, 1]);
+}
+
 /// Calls on overlapping pairs of four partitions and on single ones, submitted and called, to two databases by turns:
 /// more than one call on several partitions is outstanding, in more than one inbox.
 #[test]
