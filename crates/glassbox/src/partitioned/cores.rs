@@ -129,6 +129,11 @@ thread_local! {
     };
 }
 
+thread_local! {
+    /// Whether the thread may have left calls on several partitions that have not run: all that a call asks.
+    static MAY_HAVE_LEFT_MULTI: Cell<bool> = const { Cell::new(false) };
+}
+
 /// A number that no other engine of this process has.
 fn new_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -264,6 +269,7 @@ impl Cores {
     pub(super) fn left_multi(&self, of: usize, number: u64, needed: PartitionSet) {
         if self.in_order {
             let caller = CALLER.get();
+            MAY_HAVE_LEFT_MULTI.set(true);
             let partitions = caller.multi.partitions.union(needed);
             let multi = LeftMulti { partitions, of, number };
             CALLER.set(Caller { left: caller.left.difference(needed), multi, ..caller });
@@ -273,16 +279,16 @@ impl Cores {
     /// Whether a call on these partitions has to wait for one on several that this thread has left.
     #[inline(always)]
     pub(super) fn has_multi_before(&self, cells: &[held::Cell], needed: PartitionSet) -> bool {
-        let caller = CALLER.get();
-        let may_have = caller.multi_elsewhere || !caller.multi.partitions.intersection(needed).is_empty();
-        may_have && self.has_unfinished_multi(cells, needed)
+        MAY_HAVE_LEFT_MULTI.get() && self.has_unfinished_multi(cells, needed)
     }
 
     #[cold]
     fn has_unfinished_multi(&self, cells: &[held::Cell], needed: PartitionSet) -> bool {
         let mut caller = CALLER.get();
         if caller.engine == self.engine {
-            Self::is_behind(cells, &mut caller, needed)
+            let is_behind = Self::is_behind(cells, &mut caller, needed);
+            MAY_HAVE_LEFT_MULTI.set(caller.multi_elsewhere || !caller.multi.partitions.is_empty());
+            is_behind
         } else {
             self.in_order && caller.multi_elsewhere && !cells.iter().all(|cell| cell.multi_runs.is_idle())
         }

@@ -324,7 +324,11 @@ impl Engine {
                 if inbox_first && !self.cells[alone].inbox.is_empty() {
                     run_inbox(&mut token.hold(), alone, None);
                 }
-                self.attempt(token.hold(), keep, run, origin, ending)
+                // Each with a witness of its own, which need not stay in memory for the other.
+                if self.is_rehearsed(keep, origin) {
+                    return self.attempt_rehearsed(token.hold(), keep, run, origin, ending);
+                }
+                self.attempt_noted(token.hold(), keep, run, origin, ending)
             })
         });
         match held_alone.flatten() {
@@ -378,10 +382,16 @@ impl Engine {
         origin: &impl Origin,
         ending: &mut Option<Ending>,
     ) -> Option<Lsn> {
-        if self.logs_command(keep, origin) && self.rehearsals.is_due(origin.code()) {
+        if self.is_rehearsed(keep, origin) {
             return self.attempt_rehearsed(hold, keep, run, origin, ending);
         }
         self.attempt_noted(hold, keep, run, origin, ending)
+    }
+
+    /// Whether a rehearsal comes before the run.
+    #[inline(always)]
+    fn is_rehearsed(&self, keep: Keep, origin: &impl Origin) -> bool {
+        self.logs_command(keep, origin) && self.rehearsals.is_due(origin.code())
     }
 
     /// As `attempt`, after a rehearsal. By itself, because a witness whose address is taken stays in memory.
