@@ -256,7 +256,7 @@ mod tests {
         let _busy = PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner);
         let ms = Duration::from_millis;
         let plan =
-            HerePlan { shares: vec![0, 50, 100], rounds: 1, warm_up: ms(2), time: ms(8), virtual_us: 2_000, seed: 1 };
+            HerePlan { shares: vec![0, 50, 100], rounds: 1, warm_up: ms(10), time: ms(40), virtual_us: 2_000, seed: 1 };
         let mut points = measure(&plan, &Silent).unwrap();
         put_claims(&mut points);
         assert_eq!((claims(&points).len(), tables(&points).len(), section(&points).figures.len()), (8, 3, 3));
