@@ -5,14 +5,20 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
-use glassbox_cluster::run::{Command, Decisions, Operator, Sockets};
+use glassbox_cluster::run::{Command, Decisions, MAX_WAIT_SECONDS, Operator, Sockets};
 use glassbox_cluster::{Address, Group};
 
 use super::arguments::SchemeOption;
 use super::auto;
 use super::config::Config;
 use glassbox_program::exit::{self, Verdict};
+
+/// Parses the time that a command may wait.
+fn seconds() -> RangedU64ValueParser {
+    clap::value_parser!(u64).range(0..=MAX_WAIT_SECONDS)
+}
 
 /// A command for a running cluster.
 #[derive(Subcommand)]
@@ -33,7 +39,7 @@ pub enum OperateOption {
         #[command(flatten)]
         cluster: ClusterFile,
         /// How long to wait for processes that do not run
-        #[arg(long, value_name = "S", default_value = "30", value_parser = clap::value_parser!(u64).range(0..=86_400))]
+        #[arg(long, value_name = "S", default_value = "30", value_parser = seconds())]
         wait_s: u64,
     },
     /// Promote a backup to the primary of its partition, or a hot backup to the sequencer, at any time; with --log
@@ -65,7 +71,7 @@ pub enum OperateOption {
         /// The replica
         replica: u8,
         /// How long to wait until its process can be reached
-        #[arg(long, value_name = "S", default_value = "10", value_parser = clap::value_parser!(u64).range(0..=86_400))]
+        #[arg(long, value_name = "S", default_value = "10", value_parser = seconds())]
         wait_s: u64,
     },
     /// With --log raft: the coordinators with these numbers agree from now on; the others are sent nothing any more.
@@ -104,7 +110,7 @@ pub enum OperateOption {
         #[arg(default_value = "0")]
         coordinator: u16,
         /// How long to wait until its process can be reached
-        #[arg(long, value_name = "S", default_value = "10", value_parser = clap::value_parser!(u64).range(0..=86_400))]
+        #[arg(long, value_name = "S", default_value = "10", value_parser = seconds())]
         wait_s: u64,
     },
 }

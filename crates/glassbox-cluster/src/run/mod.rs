@@ -40,7 +40,7 @@ mod watcher;
 
 pub use client::{Client, Then, Ticket};
 pub use cluster::Cluster;
-pub use commands::{Command, Decisions, force_directory_of};
+pub use commands::{Command, Decisions, MAX_WAIT_SECONDS, force_directory_of};
 pub use driver::drive;
 pub use inline::Inline;
 pub use journal_writer::JournalWriter;

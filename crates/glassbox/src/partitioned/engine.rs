@@ -262,7 +262,7 @@ impl Engine {
         })
     }
 
-    /// As [`Engine::run_until_done`], of what is not compiled for each procedure; undo is kept.
+    /// Runs a transaction until it is done, with undo kept; compiled once, not for each procedure.
     pub(super) fn run_keeping_undo(
         &self,
         needed: PartitionSet,
@@ -394,7 +394,7 @@ impl Engine {
         self.logs_command(keep, origin) && self.rehearsals.is_due(origin.code())
     }
 
-    /// As `attempt`, after a rehearsal. By itself, because a witness whose address is taken stays in memory.
+    /// Rehearses a run, and makes it. A function of its own, because a witness whose address is taken stays in memory.
     #[cold]
     #[inline(never)]
     fn attempt_rehearsed(

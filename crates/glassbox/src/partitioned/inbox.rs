@@ -163,7 +163,7 @@ impl Inbox {
     }
 }
 
-/// How many calls of an inbox have run: so their pushers know which have.
+/// A count of the calls of an inbox that have run, by which their pushers know which have.
 pub(super) struct RunCount {
     /// Pushes that have begun; written by pushers.
     begun: Padded<AtomicU64>,

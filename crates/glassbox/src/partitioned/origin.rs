@@ -14,8 +14,8 @@ use crate::record::Timestamp;
 /// A transaction's body.
 pub(super) type AnyBody<'r> = dyn FnMut(&mut PartitionedTransaction<'_>) -> Result<(), Stop> + Send + 'r;
 
-/// What the engine has to know of a transaction besides its body. Paths that are seldom taken, or wait, have a `dyn`
-/// of both: so they are compiled once, not for each procedure.
+/// The origin of a transaction: all that the engine has to know besides its body. Paths that are seldom taken, or wait,
+/// have a `dyn` of both: so they are compiled once, not for each procedure.
 pub(super) trait Origin {
     /// Whether it is a transaction: its runs are counted and logged.
     fn is_counted(&self) -> bool {

@@ -43,7 +43,7 @@ impl OwnRecords {
         self.end as u64 + UNDO_BYTES_PER_RECORD * (1 + self.places.len() as u64)
     }
 
-    /// The same once a draft is kept.
+    /// The bytes of a rollback once the draft is kept, too.
     #[inline]
     pub(super) fn undo_bytes_with_draft(&self) -> u64 {
         self.undo_bytes() + UNDO_BYTES_PER_RECORD
