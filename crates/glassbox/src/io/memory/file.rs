@@ -51,7 +51,9 @@ impl File for MemoryFile {
     }
 
     fn write_parts_at(&self, parts: &mut [IoSlice<'_>], offset: u64) -> Result<(), IoError> {
-        let data = parts.iter().flat_map(|part| part.iter().copied()).collect();
+        // Byte by byte, this took a third of the time of the crash tests.
+        let mut data = Vec::with_capacity(parts.iter().map(|part| part.len()).sum());
+        parts.iter().for_each(|part| data.extend_from_slice(part));
         self.change("write", FileChange::Write { offset, data })
     }
 
