@@ -1,6 +1,6 @@
 //! What concerns all tables of all partitions at once: making them, loading a checkpoint, statistics, checks.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use crate::config::Config;
@@ -16,7 +16,7 @@ use crate::partitioned::pace::Growth;
 use crate::partitioned::partition::Partition;
 use crate::partitioned::storage::any_table::TableKind;
 use crate::partitioned::storage::indexes::NotBuilt;
-use crate::partitioned::storage::memory::CannotReserve;
+use crate::partitioned::storage::memory::{AddressSpace, CannotReserve};
 use crate::procedure::{PartitionSet, partition_of};
 use crate::record::{Key, Record, TableSchema, mix};
 use crate::store::{CheckpointFile, Manifest, REPLICATED, WrittenCheckpoint, damaged};
@@ -43,10 +43,11 @@ fn create_cells(
     table_bytes: usize,
 ) -> Result<Box<[Cell]>, (CannotReserve, usize)> {
     let places = kinds.iter().map(|kind| kind.id + 1).max().unwrap_or(0);
+    let mut space = AddressSpace::default();
     let create = |partition: usize| {
         let mut tables: Vec<_> = (0..places).map(|_| None).collect();
         for (at, (kind, &number)) in kinds.iter().zip(numbers).enumerate() {
-            tables[kind.id] = Some((kind.create)(number, table_bytes).map_err(|error| (error, at))?);
+            tables[kind.id] = Some((kind.create)(number, table_bytes, &mut space).map_err(|error| (error, at))?);
         }
         Ok(Cell::new(Partition::new(tables, mix(partition as u64))))
     };
@@ -133,23 +134,26 @@ fn not_built(schema: &TableSchema, why: NotBuilt) -> Error {
     }
 }
 
-/// Fills empty partitions from a checkpoint, all at once; `ids` are the tables' places for each number in the file.
-/// Gives the number of rows.
+/// Rows of a checkpoint that are worth a thread for each partition.
+const ROWS_FOR_THREADS: u64 = 10_000;
+
+/// Fills empty partitions from a checkpoint, all at once if it is large; `ids` are the tables' places for each number
+/// in the file. Gives the number of rows.
 pub(crate) fn load_checkpoint(file: &CheckpointFile, ids: &[usize], cells: &mut [Cell]) -> Result<u64, Error> {
     let count = cells.len();
-    let first_error = Mutex::new(None);
+    let rows = file.blocks.iter().map(|block| u64::from(block.rows)).sum();
+    let load = |(partition, cell): (usize, &mut Cell)| load_partition(file, ids, cell.get_mut(), partition, count);
+    if rows < ROWS_FOR_THREADS {
+        cells.iter_mut().enumerate().try_for_each(load)?;
+        return Ok(rows);
+    }
     std::thread::scope(|scope| {
-        for (partition, cell) in cells.iter_mut().enumerate() {
-            let first_error = &first_error;
-            scope.spawn(move || {
-                if let Err(error) = load_partition(file, ids, cell.get_mut(), partition, count) {
-                    first_error.lock().expect("nothing panics while it is held").get_or_insert(error);
-                }
-            });
-        }
-    });
-    let first_error = first_error.into_inner().expect("all threads have ended");
-    first_error.map_or_else(|| Ok(file.blocks.iter().map(|block| u64::from(block.rows)).sum()), Err)
+        let each = cells.iter_mut().enumerate();
+        let threads: Vec<_> = each.map(|partition| scope.spawn(|| load(partition))).collect();
+        let loaded: Vec<_> = threads.into_iter().map(|it| it.join().expect("loading does not panic")).collect();
+        loaded.into_iter().collect::<Result<(), Error>>()
+    })?;
+    Ok(rows)
 }
 
 fn load_partition(

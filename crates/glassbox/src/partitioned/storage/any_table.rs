@@ -6,7 +6,7 @@ use crate::executed::TableUsage;
 use crate::partitioned::log_records::values::{Ahead, Asked, BadLogRecord, Mine};
 use crate::partitioned::shard::Lookup;
 use crate::partitioned::storage::indexes::NotBuilt;
-use crate::partitioned::storage::memory::{CannotReserve, RowId};
+use crate::partitioned::storage::memory::{AddressSpace, CannotReserve, RowId};
 use crate::partitioned::storage::snapshot::Snapshot;
 use crate::partitioned::storage::table::{Refused, Table};
 use crate::procedure::TableFull;
@@ -59,12 +59,15 @@ pub(crate) trait AnyTable: Send {
     fn allows_keys(&self, rows: &[u8], allows: &mut dyn FnMut(&[u8]) -> bool) -> bool;
 }
 
+/// Creates an empty table of a number, whose rows and indexes may take a number of bytes each.
+type CreateTable = fn(u16, usize, &mut AddressSpace) -> Result<Box<dyn AnyTable>, CannotReserve>;
+
 /// What a catalog keeps of a record type.
 #[derive(Clone)]
 pub(crate) struct TableKind {
     pub(crate) schema: TableSchema,
     pub(crate) id: usize,
-    pub(crate) create: fn(u16, usize) -> Result<Box<dyn AnyTable>, CannotReserve>,
+    pub(crate) create: CreateTable,
 }
 
 impl TableKind {
@@ -72,7 +75,7 @@ impl TableKind {
         Self {
             schema: R::SCHEMA,
             id: R::table_id().assign(),
-            create: |number, bytes| Ok(Box::new(Table::<R>::new(number, bytes)?)),
+            create: |number, bytes, space| Ok(Box::new(Table::<R>::new(number, bytes, space)?)),
         }
     }
 }

@@ -333,7 +333,7 @@ mod tests {
     }
 
     fn filled<R: Record>(make: impl Fn(u32) -> R) -> (Table<R>, RowId) {
-        let mut table = Table::new(0, 1 << 20).unwrap();
+        let mut table = Table::new(0, 1 << 20, &mut Default::default()).unwrap();
         let ids: Vec<_> = (0..50).map(|number| table.insert(&make(number)).unwrap()).collect();
         table.verify().unwrap();
         (table, ids[7])

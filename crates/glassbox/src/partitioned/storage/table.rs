@@ -12,7 +12,7 @@ use std::any::Any;
 use std::borrow::Cow;
 
 use crate::partitioned::storage::memory::{
-    BTree, CannotReserve, DenseIndex, Full, HashIndex, NotInserted, RowId, Rows, StagedKeys,
+    AddressSpace, BTree, CannotReserve, DenseIndex, Full, HashIndex, NotInserted, RowId, Rows, StagedKeys,
 };
 use crate::partitioned::storage::snapshot::Snapshot;
 use crate::record::{Access, EncodedKey, Index, IndexVisitor, Key, Record, TableSchema};
@@ -100,27 +100,28 @@ impl<R: Record> Table<R> {
     pub(crate) const UNIQUE: bool = has_unique(Self::SCHEMA);
 
     /// An empty table whose rows and indexes may take `bytes` each.
-    pub(crate) fn new(number: u16, bytes: usize) -> Result<Self, CannotReserve> {
-        struct NewTrees(usize, Result<Vec<AnyTree>, CannotReserve>);
-        impl<R: Record> IndexVisitor<R> for NewTrees {
+    pub(crate) fn new(number: u16, bytes: usize, space: &mut AddressSpace) -> Result<Self, CannotReserve> {
+        struct NewTrees<'a>(usize, &'a mut AddressSpace, Result<Vec<AnyTree>, CannotReserve>);
+        impl<R: Record> IndexVisitor<R> for NewTrees<'_> {
             fn visit<I: Index<Record = R>>(&mut self) {
-                if let Ok(trees) = &mut self.1 {
-                    match BTree::<I::Encoded>::new(self.0) {
+                if let Ok(trees) = &mut self.2 {
+                    match BTree::<I::Encoded>::new(self.0, self.1) {
                         Ok(tree) => trees.push(Box::new(tree)),
-                        Err(error) => self.1 = Err(error),
+                        Err(error) => self.2 = Err(error),
                     }
                 }
             }
         }
-        let mut secondary = NewTrees(bytes, Ok(Vec::new()));
+        let mut secondary = NewTrees(bytes, space, Ok(Vec::new()));
         R::each_index(&mut secondary);
+        let secondary = secondary.2?;
         Ok(Self {
             number,
-            rows: Rows::new(bytes)?,
+            rows: Rows::new(bytes, space)?,
             dense: DenseIndex::new(),
-            hash: HashIndex::new(if Self::POINT { bytes } else { 0 })?,
-            tree: BTree::new(if Self::POINT { 0 } else { bytes })?,
-            secondary: secondary.1?,
+            hash: HashIndex::new(if Self::POINT { bytes } else { 0 }, space)?,
+            tree: BTree::new(if Self::POINT { 0 } else { bytes }, space)?,
+            secondary,
             snapshot: Snapshot::none(),
         })
     }

@@ -65,7 +65,7 @@ pub(super) fn checkpoint(bytes: &[u8]) {
         let lsn = part(32, 8).try_into().map_or(0, u64::from_le_bytes);
         let opened = files.open("checkpoint/c").expect("it was just made");
         let Ok(found) = CheckpointFile::open(opened, bytes.len() as u64, id, Lsn(lsn)) else { return };
-        let mut table = (TableKind::of::<Every>().create)(0, 1 << 20).expect("it is small");
+        let mut table = (TableKind::of::<Every>().create)(0, 1 << 20, &mut Default::default()).expect("it is small");
         let mut rows = Vec::new();
         for block in &found.blocks {
             if found.rows(block, &mut rows).is_ok() {

@@ -15,7 +15,7 @@ fn stored(row: &Every) -> Vec<u8> {
 
 /// Row changes, done by the engine and by the tools on the same rows: where neither objects, they come to the same.
 pub(super) fn changes(bytes: &[u8]) {
-    let mut table = (TableKind::of::<Every>().create)(0, 1 << 20).expect("it is small");
+    let mut table = (TableKind::of::<Every>().create)(0, 1 << 20, &mut Default::default()).expect("it is small");
     let mut contents = [Contents::new(&Every::SCHEMA)];
     for number in 0..20 {
         let row = stored(&every(number));

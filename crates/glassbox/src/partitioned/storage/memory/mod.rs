@@ -13,5 +13,5 @@ mod rows;
 pub(crate) use btree::{BTree, Next, Node, NotInserted, check as check_tree};
 pub(crate) use dense::DenseIndex;
 pub(crate) use hash::{HashIndex, Probe};
-pub(crate) use region::CannotReserve;
+pub(crate) use region::{AddressSpace, CannotReserve};
 pub(crate) use rows::{Full, RowId, Rows, StagedKeys};

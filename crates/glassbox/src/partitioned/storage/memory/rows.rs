@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-use crate::partitioned::storage::memory::region::{CannotReserve, Region};
+use crate::partitioned::storage::memory::region::{AddressSpace, CannotReserve, Region};
 
 /// The number of a row within its [`Rows`].
 ///
@@ -89,12 +89,12 @@ impl<R: Copy> Rows<R> {
     ///
     /// # Errors
     /// When the system refuses the address space.
-    pub(crate) fn new(bytes: usize) -> Result<Self, CannotReserve> {
+    pub(crate) fn new(bytes: usize, space: &mut AddressSpace) -> Result<Self, CannotReserve> {
         const { Self::ALIGNED };
         let most = (RowId::NONE.get() as usize).saturating_mul(Self::STRIDE);
-        let region = Region::reserve(most.min(bytes))?;
+        let region = Region::reserve(most.min(bytes), space)?;
         let slots = (region.reserved_bytes() / Self::STRIDE).min(RowId::NONE.get() as usize);
-        let live = Region::reserve(slots.div_ceil(64) * size_of::<u64>())?;
+        let live = Region::reserve(slots.div_ceil(64) * size_of::<u64>(), space)?;
         let slots = slots.min(live.reserved_bytes() / size_of::<u64>() * 64);
         Ok(Self {
             region,

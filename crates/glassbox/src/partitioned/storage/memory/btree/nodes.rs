@@ -10,7 +10,7 @@
 use std::marker::PhantomData;
 
 use crate::partitioned::storage::memory::btree::node::{InnerNode, Leaf};
-use crate::partitioned::storage::memory::region::{CannotReserve, Region};
+use crate::partitioned::storage::memory::region::{AddressSpace, CannotReserve, Region};
 use crate::record::EncodedKey;
 
 /// Bytes of the unit in which node numbers count.
@@ -28,9 +28,10 @@ pub(crate) struct Nodes<K, const LEAF: usize, const INNER: usize> {
 }
 
 impl<K: EncodedKey, const LEAF: usize, const INNER: usize> Nodes<K, LEAF, INNER> {
-    pub(crate) fn new(bytes: usize) -> Result<Self, CannotReserve> {
+    pub(crate) fn new(bytes: usize, space: &mut AddressSpace) -> Result<Self, CannotReserve> {
         const { assert!(align_of::<Leaf<K, LEAF>>() == UNIT_BYTES && align_of::<InnerNode<K, INNER>>() == UNIT_BYTES) };
-        let mut region = Region::reserve_with_spare((u32::MAX as usize).saturating_mul(UNIT_BYTES).min(bytes))?;
+        let bytes = (u32::MAX as usize).saturating_mul(UNIT_BYTES).min(bytes);
+        let mut region = Region::reserve_with_spare(bytes, space)?;
         assert!(region.claim(UNIT_BYTES), "a region has room for one unit");
         Ok(Self { region, free_leaf: 0, free_inner: 0, leaves: 0, inners: 0, keys: PhantomData })
     }

@@ -79,7 +79,7 @@ fn insert_run<K: FromNumber, const L: usize, const I: usize>(
 /// Runs a dice history with `range` keys: runs of neighbours, single keys, growth and shrinking in phases.
 fn agree<K: FromNumber, const L: usize, const I: usize>(seed: u64, steps: usize, range: u64) {
     let mut dice = Dice(seed);
-    let (mut tree, mut model) = (BTree::<K, L, I>::new(usize::MAX).unwrap(), BTreeMap::new());
+    let (mut tree, mut model) = (BTree::<K, L, I>::new(usize::MAX, &mut Default::default()).unwrap(), BTreeMap::new());
     let mut step = 0;
     while step < steps {
         let grow = dice.below(10) < if (step / (steps / 6)).is_multiple_of(2) { 7 } else { 3 };
@@ -138,7 +138,7 @@ fn agrees_with_a_map_with_real_nodes() {
 
 /// Appends to ascending ranges in turn; gives the fill of the leaves.
 fn fill_after_appending(ranges: u64, each: u64, burst: u64) -> f64 {
-    let mut tree = BTree::<u64>::new(usize::MAX).unwrap();
+    let mut tree = BTree::<u64>::new(usize::MAX, &mut Default::default()).unwrap();
     for start in (0..each).step_by(burst as usize) {
         for range in 0..ranges {
             for number in start..(start + burst).min(each) {
@@ -160,7 +160,7 @@ fn appending_to_many_ranges_fills_the_leaves() {
 
 #[test]
 fn random_order_fills_two_thirds() {
-    let (mut tree, mut dice) = (BTree::<u64>::new(usize::MAX).unwrap(), Dice(9));
+    let (mut tree, mut dice) = (BTree::<u64>::new(usize::MAX, &mut Default::default()).unwrap(), Dice(9));
     (0..100_000).for_each(|n| tree.insert(dice.roll(), RowId::new(n)).unwrap());
     let fill = tree.len() as f64 / (tree.nodes.leaves * 64) as f64;
     assert!(fill > 0.6, "{fill}");
@@ -168,7 +168,7 @@ fn random_order_fills_two_thirds() {
 
 #[test]
 fn a_queue_reuses_its_space() {
-    let mut tree = BTree::<u64, 8, 4>::new(usize::MAX).unwrap();
+    let mut tree = BTree::<u64, 8, 4>::new(usize::MAX, &mut Default::default()).unwrap();
     let mut used = 0;
     for key in 0..200_000 {
         tree.insert(key, RowId::new(key as u32)).unwrap();
@@ -186,7 +186,7 @@ fn a_queue_reuses_its_space() {
 
 #[test]
 fn an_empty_tree_answers() {
-    let mut tree = BTree::<u64>::new(usize::MAX).unwrap();
+    let mut tree = BTree::<u64>::new(usize::MAX, &mut Default::default()).unwrap();
     check(&tree).unwrap();
     assert_eq!((tree.get(&0), tree.get(&u64::MAX), tree.remove(&1)), (None, None, None));
     assert_eq!((tree.first(), tree.last(), tree.len()), (None, None, 0));
@@ -196,7 +196,7 @@ fn an_empty_tree_answers() {
 
 /// A sound tree of three levels with the keys 10, 20, … 2000.
 fn sound() -> BTree<u64, 8, 8> {
-    let mut tree = BTree::new(usize::MAX).unwrap();
+    let mut tree = BTree::new(usize::MAX, &mut Default::default()).unwrap();
     (1..=200).for_each(|n| tree.insert(n * 10, RowId::new(n as u32)).unwrap());
     check(&tree).unwrap();
     tree

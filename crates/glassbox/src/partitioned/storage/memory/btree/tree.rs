@@ -27,7 +27,7 @@
 use crate::partitioned::storage::memory::btree::fingers::{Finger, Fingers};
 use crate::partitioned::storage::memory::btree::node::{Leaf, largest};
 use crate::partitioned::storage::memory::btree::nodes::Nodes;
-use crate::partitioned::storage::memory::region::CannotReserve;
+use crate::partitioned::storage::memory::region::{AddressSpace, CannotReserve};
 use crate::partitioned::storage::memory::rows::RowId;
 use crate::prefetch::{prefetch_read, prefetch_span};
 use crate::record::EncodedKey;
@@ -79,9 +79,9 @@ impl<K: EncodedKey, const LEAF: usize, const INNER: usize> BTree<K, LEAF, INNER>
     ///
     /// # Errors
     /// When the system refuses the address space.
-    pub(crate) fn new(bytes: usize) -> Result<Self, CannotReserve> {
+    pub(crate) fn new(bytes: usize, space: &mut AddressSpace) -> Result<Self, CannotReserve> {
         const { assert!(LEAF >= 4 && INNER >= 4, "nodes must have room to be split") };
-        let mut nodes = Nodes::new(bytes)?;
+        let mut nodes = Nodes::new(bytes, space)?;
         let root = nodes.allocate_leaf();
         Ok(Self { nodes, root, height: 0, entries: 0, fingers: Fingers::none() })
     }

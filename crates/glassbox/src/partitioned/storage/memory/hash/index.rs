@@ -18,7 +18,7 @@ use std::hint::select_unpredictable;
 use std::mem::replace;
 
 use crate::partitioned::storage::memory::hash::bucket::{Bucket, Probe, tag_of};
-use crate::partitioned::storage::memory::region::{CannotReserve, Region};
+use crate::partitioned::storage::memory::region::{AddressSpace, CannotReserve, Region};
 use crate::partitioned::storage::memory::rows::RowId;
 use crate::prefetch::prefetch_read;
 
@@ -47,9 +47,9 @@ impl HashIndex {
     ///
     /// # Errors
     /// When the system refuses the address space.
-    pub(crate) fn new(bytes: usize) -> Result<Self, CannotReserve> {
-        let mut buckets = Region::reserve(bytes)?;
-        let overflow = Region::reserve_with_spare(bytes)?;
+    pub(crate) fn new(bytes: usize, space: &mut AddressSpace) -> Result<Self, CannotReserve> {
+        let mut buckets = Region::reserve(bytes, space)?;
+        let overflow = Region::reserve_with_spare(bytes, space)?;
         assert!(buckets.claim(size_of::<Bucket>()), "a region has room for one bucket");
         Ok(Self { buckets, overflow, mask: 0, count: 1, entries: 0, free: 0, overflow_count: 0 })
     }

@@ -16,7 +16,7 @@ fn find(index: &HashIndex, keys: &[u64], key: u64, hash: u64) -> Option<RowId> {
 /// Runs a dice history with keys below `range`, hashed by `hash`.
 fn agree(seed: u64, steps: usize, range: u64, hash: fn(u64) -> u64) {
     let mut dice = Dice(seed);
-    let (mut index, mut model) = (HashIndex::new(usize::MAX).unwrap(), HashMap::new());
+    let (mut index, mut model) = (HashIndex::new(usize::MAX, &mut Default::default()).unwrap(), HashMap::new());
     let mut keys = Vec::new();
     for step in 0..steps {
         let key = dice.below(range);
@@ -64,7 +64,7 @@ fn agrees_with_a_map_under_a_bad_hash() {
 
 #[test]
 fn most_entries_are_in_their_first_bucket() {
-    let mut index = HashIndex::new(usize::MAX).unwrap();
+    let mut index = HashIndex::new(usize::MAX, &mut Default::default()).unwrap();
     let mut worst = 0.0_f64;
     for key in 0..200_000_u64 {
         assert!(index.insert(key.hash64(), RowId::new(key as u32), |row| u64::from(row.get()).hash64()));
@@ -79,7 +79,7 @@ fn most_entries_are_in_their_first_bucket() {
 
 #[test]
 fn overflow_space_is_reused() {
-    let mut index = HashIndex::new(usize::MAX).unwrap();
+    let mut index = HashIndex::new(usize::MAX, &mut Default::default()).unwrap();
     let mut used = 0;
     for round in 0..10 {
         (0..100).for_each(|n| assert!(index.insert(7, RowId::new(n), |_| 7)));
@@ -107,7 +107,7 @@ fn tags_compare_the_same_with_and_without_the_processors_help() {
 fn damage_is_found() {
     let hash_of = |row: RowId| Some(u64::from(row.get()).hash64());
     let sound = || {
-        let mut index = HashIndex::new(usize::MAX).unwrap();
+        let mut index = HashIndex::new(usize::MAX, &mut Default::default()).unwrap();
         (0..1_000).for_each(|n| {
             assert!(index.insert(hash_of(RowId::new(n)).unwrap(), RowId::new(n), |row| hash_of(row).unwrap()));
         });

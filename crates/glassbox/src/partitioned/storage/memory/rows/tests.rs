@@ -5,7 +5,7 @@ use crate::partitioned::storage::memory::rows::*;
 
 #[test]
 fn numbers_are_reused_last_in_first_out() {
-    let mut rows = Rows::<[u8; 24]>::new(usize::MAX).unwrap();
+    let mut rows = Rows::<[u8; 24]>::new(usize::MAX, &mut Default::default()).unwrap();
     let ids: Vec<RowId> = (0..200).map(|n| rows.insert(&[n; 24]).unwrap()).collect();
     for n in [5, 77, 130] {
         rows.remove(ids[n]);
@@ -30,7 +30,7 @@ fn numbers_are_reused_last_in_first_out() {
 
 #[test]
 fn a_full_table_says_so() {
-    let mut rows = Rows::<[u64; 512]>::new(1).unwrap();
+    let mut rows = Rows::<[u64; 512]>::new(1, &mut Default::default()).unwrap();
     let fit = HUGE_PAGE_BYTES / 4096;
     for _ in 0..fit {
         rows.insert(&[1; 512]).unwrap();
@@ -42,7 +42,7 @@ fn a_full_table_says_so() {
 
 #[test]
 fn rows_smaller_than_a_link_work() {
-    let mut rows = Rows::<u8>::new(usize::MAX).unwrap();
+    let mut rows = Rows::<u8>::new(usize::MAX, &mut Default::default()).unwrap();
     let ids: Vec<RowId> = (0..100).map(|n| rows.insert(&n).unwrap()).collect();
     ids.iter().step_by(2).for_each(|&id| rows.remove(id));
     rows.check().unwrap();
@@ -52,7 +52,7 @@ fn rows_smaller_than_a_link_work() {
 #[test]
 #[should_panic(expected = "is not live")]
 fn removing_twice_is_refused() {
-    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
+    let mut rows = Rows::<u64>::new(usize::MAX, &mut Default::default()).unwrap();
     let id = rows.insert(&1).unwrap();
     rows.remove(id);
     rows.remove(id);
@@ -60,7 +60,7 @@ fn removing_twice_is_refused() {
 
 #[test]
 fn damage_is_found() {
-    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
+    let mut rows = Rows::<u64>::new(usize::MAX, &mut Default::default()).unwrap();
     let id = rows.insert(&1).unwrap();
     rows.insert(&2).unwrap();
     rows.remove(id);
@@ -70,7 +70,7 @@ fn damage_is_found() {
 
 #[test]
 fn reserved_places_are_filled_by_number_only() {
-    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
+    let mut rows = Rows::<u64>::new(usize::MAX, &mut Default::default()).unwrap();
     rows.insert(&0).unwrap();
     let first = rows.reserve().unwrap();
     assert_eq!((first, rows.slots(), rows.len()), (RowId::new(128), 256, 1));
@@ -91,7 +91,7 @@ fn reserved_places_are_filled_by_number_only() {
 
 #[test]
 fn rows_are_put_back_from_anywhere_on_the_list() {
-    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
+    let mut rows = Rows::<u64>::new(usize::MAX, &mut Default::default()).unwrap();
     let ids: Vec<_> = (0..100).map(|n| rows.insert(&n).unwrap()).collect();
     for n in [7, 8, 9] {
         rows.remove(ids[n]);
@@ -111,7 +111,7 @@ fn rows_are_put_back_from_anywhere_on_the_list() {
 #[test]
 #[should_panic(expected = "is not free")]
 fn putting_back_where_another_row_is_is_refused() {
-    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
+    let mut rows = Rows::<u64>::new(usize::MAX, &mut Default::default()).unwrap();
     let id = rows.insert(&1).unwrap();
     rows.remove(id);
     assert_eq!(rows.insert(&2), Ok(id));
@@ -121,7 +121,7 @@ fn putting_back_where_another_row_is_is_refused() {
 /// Half of all places may be free, and a thousand besides.
 #[test]
 fn nothing_is_reserved_when_too_much_is_free() {
-    let mut rows = Rows::<u64>::new(usize::MAX).unwrap();
+    let mut rows = Rows::<u64>::new(usize::MAX, &mut Default::default()).unwrap();
     let reserved = std::iter::from_fn(|| rows.reserve()).count() as u32;
     assert_eq!(reserved, 2 * 1_024 / 128);
     (0..reserved * 128).for_each(|n| assert!(rows.insert_at(RowId::new(n), &1)));
@@ -130,7 +130,7 @@ fn nothing_is_reserved_when_too_much_is_free() {
 
 #[test]
 fn nothing_is_reserved_without_room() {
-    let mut rows = Rows::<[u64; 512]>::new(1).unwrap();
+    let mut rows = Rows::<[u64; 512]>::new(1, &mut Default::default()).unwrap();
     let fit = HUGE_PAGE_BYTES / 4096;
     let reserved = std::iter::from_fn(|| rows.reserve()).count();
     assert_eq!((reserved, rows.slots() as usize), (fit / 128, fit));
