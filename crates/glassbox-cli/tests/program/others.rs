@@ -75,6 +75,7 @@ fn the_program_depends_on_no_laboratory_and_no_cluster() {
     for name in [
         "glassbox-lab",
         "glassbox-ladder",
+        "glassbox-ladder-variants",
         "glassbox-kernels",
         "glassbox-sim",
         "glassbox-testing",

@@ -31,7 +31,7 @@ const ROOMS: [&str; 15] = [
 ];
 
 /// Each crate with the crates of the workspace that it may depend on. Tests may use more.
-const CRATES: [(&str, &[&str]); 13] = [
+const CRATES: [(&str, &[&str]); 14] = [
     ("crates/glassbox-derive", &[]),
     ("crates/glassbox", &["glassbox-derive"]),
     ("crates/glassbox-workloads", &["glassbox"]),
@@ -42,7 +42,8 @@ const CRATES: [(&str, &[&str]); 13] = [
     ("crates/glassbox-cli", &["glassbox", "glassbox-workloads", "glassbox-program"]),
     ("crates/glassbox-cluster-cli", &["glassbox", "glassbox-workloads", "glassbox-program", "glassbox-cluster"]),
     ("lab/glassbox-kernels", &["glassbox", "glassbox-workloads"]),
-    ("lab/glassbox-ladder", &["glassbox", "glassbox-workloads"]),
+    ("lab/glassbox-ladder-variants", &["glassbox", "glassbox-workloads"]),
+    ("lab/glassbox-ladder", &["glassbox", "glassbox-workloads", "glassbox-ladder-variants"]),
     ("lab/glassbox-sim", &["glassbox", "glassbox-workloads", "glassbox-cluster", "glassbox-testing"]),
     (
         "lab/glassbox-lab",

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::source::Source;
 
 /// Rooms that are to be without circles: every crate, and the engines by themselves.
-pub const ROOMS: [&str; 15] = [
+pub const ROOMS: [&str; 16] = [
     "crates/glassbox/src/partitioned/",
     "crates/glassbox/src/classic/",
     "crates/glassbox/src/",
@@ -22,6 +22,7 @@ pub const ROOMS: [&str; 15] = [
     "crates/glassbox-cluster-cli/src/",
     "lab/glassbox-kernels/src/",
     "lab/glassbox-ladder/src/",
+    "lab/glassbox-ladder-variants/src/",
     "lab/glassbox-sim/src/",
     "lab/glassbox-lab/src/",
 ];
