@@ -95,7 +95,11 @@ fn a_set_that_differs_is_named_and_takes_the_rows_of_another_one() {
     let reports = |at: &SocketAddr| dir.join(format!("{}.err", at.port()));
     let start = |at: &SocketAddr| {
         let mut process = Command::new(std::env::current_exe().unwrap());
-        process.args(["--exact", "a_set_that_differs_is_named_and_takes_the_rows_of_another_one", "--nocapture"]);
+        process.args([
+            "--exact",
+            "diverging::a_set_that_differs_is_named_and_takes_the_rows_of_another_one",
+            "--nocapture",
+        ]);
         process.stdin(Stdio::null()).stdout(Stdio::null());
         process.stderr(File::create(reports(at)).unwrap()).env("GLASSBOX_TEST_DIR", dir).env(LISTEN, at.to_string());
         if *at == nodes[5] {

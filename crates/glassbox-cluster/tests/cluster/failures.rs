@@ -217,7 +217,7 @@ fn every_kind_of_failure_says_what_happened() {
     promises_are_broken(&mut golden);
     outcomes_are_unknown(&mut golden);
     the_rest(&mut golden);
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/failures.txt");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cluster/failures.txt");
     if std::env::var("GLASSBOX_BLESS").is_ok_and(|value| value == "1") {
         std::fs::write(path, &golden.0).unwrap();
     }

@@ -13,7 +13,7 @@ use glassbox_cluster::{Group, SchemeKind};
 use glassbox_workloads::UpTo;
 use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
 
-use crate::support::{SCHEMES, assert_settled, every_scheme};
+use super::support::{SCHEMES, assert_settled, every_scheme};
 
 /// Rows of each partition: few enough that transactions conflict.
 const ROWS: u16 = 1_000;

@@ -10,7 +10,7 @@ use glassbox_cluster::run::{Client, Cluster, Link, Shape};
 use glassbox_cluster::{Address, Member};
 use glassbox_workloads::tpcc::{self, ABORT_UNUSED_ITEM, Inputs, Kind, Scale, Settings, Together};
 
-use crate::support::{assert_settled, every_scheme};
+use super::support::{assert_settled, every_scheme};
 
 const SCALE: Scale = Scale { warehouses: 4, items: 200, customers: 20, orders: 20 };
 const TABLE_BYTES: usize = 64 << 20;

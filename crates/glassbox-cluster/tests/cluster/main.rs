@@ -1,0 +1,15 @@
+//! Members of a cluster through the crate's interface: their messages, in threads, over sockets and as processes.
+
+mod diverging;
+mod failures;
+mod leaving;
+mod order;
+mod overlap;
+mod peers;
+mod processes;
+mod refused_calls;
+mod replay;
+mod resuming;
+mod run;
+mod tpcc;
+mod wire;
