@@ -2,8 +2,12 @@
 
 mod dense;
 mod each;
+mod full_tables;
 mod handed_over;
 mod inspect_pages;
+mod later_index;
 mod prepared;
+mod replay_errors;
+mod small_pool;
 mod user_code;
 mod waits;

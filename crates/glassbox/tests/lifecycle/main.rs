@@ -2,7 +2,9 @@
 
 mod caught_panics;
 mod closing;
+mod directory;
 mod durability;
+mod fork;
 mod full_disk;
 mod promises;
 mod settings;

@@ -18,7 +18,7 @@ const ALLOWED: [(&str, &str); 42] = [
     ("crates/glassbox/src/partitioned/calls.rs", "calls of unknown types that the holder of a token runs"),
     ("crates/glassbox/src/io/cores.rs", "asks the operating system for the core"),
     ("crates/glassbox/src/io/process.rs", "has the C library count forks"),
-    ("crates/glassbox/tests/fork.rs", "forks"),
+    ("crates/glassbox/tests/lifecycle/fork.rs", "forks"),
     ("crates/glassbox/src/io/uring.rs", "memory that the kernel writes to"),
     ("crates/glassbox/src/io/tests/refused.rs", "has the operating system refuse a call"),
     ("crates/glassbox/src/partitioned/handed.rs", "calls in memory that goes from thread to thread"),

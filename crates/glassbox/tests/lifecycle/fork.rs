@@ -233,7 +233,7 @@ fn run_parent(engine: &str, child_first: bool, directory: &Path) {
 /// Runs the parent in a process of its own.
 fn spawn_parent(engine: &str, child_first: bool, directory: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_forked_child_cannot_harm_the_database_of_its_parent", "--nocapture"])
+        .args(["--exact", "fork::a_forked_child_cannot_harm_the_database_of_its_parent", "--nocapture"])
         .env(FORKS, format!("{engine}/{child_first}/{}", directory.display()))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
