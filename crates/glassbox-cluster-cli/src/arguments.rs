@@ -261,24 +261,8 @@ impl SchemeOption {
     }
 
     /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Blocking => "blocking",
-            Self::Speculation => "speculation",
-            Self::LimitedSpeculation => "limited-speculation",
-            Self::LocalSpeculation => "local-speculation",
-            Self::Locking => "locking",
-            Self::ForcedLocking => "forced-locking",
-            Self::Occ => "occ",
-            Self::TwoPhase => "two-phase",
-            Self::TwoPhaseTimeout => "two-phase-timeout",
-            Self::TwoPhaseWaitDie => "two-phase-wait-die",
-            Self::TwoPhaseNoWait => "two-phase-no-wait",
-            Self::Serial => "serial",
-            Self::DeterministicLocks => "deterministic-locks",
-            Self::Vll => "vll",
-            Self::Auto => "auto",
-        }
+    pub fn name(self) -> String {
+        self.to_possible_value().expect("every scheme can be chosen").get_name().to_owned()
     }
 }
 

@@ -9,32 +9,25 @@ use glassbox::{BulkLoad, Error};
 use super::population::{self, Sink};
 use super::scale::Scale;
 
-/// Loads the whole population with so many threads.
+/// Loads the whole population in this number of threads.
 ///
 /// `make_sink` gives each thread a sink of its own (for an engine whose bulk loader is shared, a reference to it).
-/// `progress` hears how many warehouses are complete, from 0 once the items are there.
 ///
 /// # Errors
 /// The first error of a sink; the others then stop before their next warehouse, and the load is incomplete.
 ///
 /// # Panics
 /// When the scale is impossible ([`Scale::check`]) or there are no threads.
-pub fn load<S: Sink>(
-    scale: &Scale,
-    seed: u64,
-    threads: usize,
-    make_sink: impl Fn() -> S + Sync,
-    progress: impl Fn(u16) + Sync,
-) -> Result<(), S::Error>
+pub fn load<S: Sink>(scale: &Scale, seed: u64, threads: usize, make_sink: impl Fn() -> S + Sync) -> Result<(), S::Error>
 where
     S::Error: Send,
 {
     assert!(threads > 0, "loading needs at least one thread");
     scale.check().unwrap_or_else(|error| panic!("{error}"));
     population::items(scale, seed, &mut make_sink())?;
-    progress(0);
-    let (begun, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let (failed, failure) = (AtomicBool::new(false), Mutex::new(None));
+    let begun = AtomicUsize::new(0);
+    let failed = AtomicBool::new(false);
+    let failure = Mutex::new(None);
     let work = || {
         let mut sink = make_sink();
         while !failed.load(Ordering::Relaxed) {
@@ -42,12 +35,9 @@ where
             if next > usize::from(scale.warehouses) {
                 return;
             }
-            match population::warehouse(scale, seed, next as u16, &mut sink) {
-                Ok(()) => progress(done.fetch_add(1, Ordering::Relaxed) as u16 + 1),
-                Err(error) => {
-                    failed.store(true, Ordering::Relaxed);
-                    failure.lock().expect("nothing panics while it is held").get_or_insert(error);
-                }
+            if let Err(error) = population::warehouse(scale, seed, next as u16, &mut sink) {
+                failed.store(true, Ordering::Relaxed);
+                failure.lock().expect("nothing panics while it is held").get_or_insert(error);
             }
         }
     };

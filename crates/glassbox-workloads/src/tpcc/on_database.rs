@@ -64,7 +64,7 @@ pub fn load_database(
     progress: &(dyn Fn(u64) -> bool + Sync),
 ) -> Result<bool, Error> {
     let stopped = &AtomicBool::new(false);
-    match load(scale, seed, threads, || ReportingLoad { bulk, progress, stopped, rows: 0 }, |_| ()) {
+    match load(scale, seed, threads, || ReportingLoad { bulk, progress, stopped, rows: 0 }) {
         Ok(()) => Ok(true),
         Err(LoadEnd::Stopped) => Ok(false),
         Err(LoadEnd::Failed(error)) => Err(error),

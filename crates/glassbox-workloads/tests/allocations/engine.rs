@@ -98,7 +98,7 @@ fn run(mix: Mix, partitions: usize, log: LogKind, way: Way, segment_bytes: u64) 
     let config = config.with_current_core(|| CORE.get()).with_rehearsals(false);
     let database = Database::open(directory.path(), config, catalog()).unwrap();
     let bulk = database.bulk_load().unwrap();
-    load(&scale, 1, 1, || &bulk, |_| ()).unwrap();
+    load(&scale, 1, 1, || &bulk).unwrap();
     bulk.finish().unwrap();
     let remote = Remote { order_lines: 10.0, payments: 15.0 };
     let settings = Settings { mix, remote, load_seed: 1, ..Settings::new(scale) };

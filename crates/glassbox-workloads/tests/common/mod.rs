@@ -21,7 +21,7 @@ impl Sink for ModelSink<'_> {
 
 pub fn loaded(scale: &Scale, seed: u64, threads: usize) -> ModelDatabase {
     let database = Mutex::new(ModelDatabase::new());
-    load(scale, seed, threads, || ModelSink(&database), |_| ()).unwrap();
+    load(scale, seed, threads, || ModelSink(&database)).unwrap();
     database.into_inner().unwrap()
 }
 

@@ -102,7 +102,7 @@ fn survives(mut config: Config) {
     let mut files = MemoryFiles::new();
     let mut database = open(&files, &config);
     let bulk = database.bulk_load().unwrap();
-    load(&SCALE, 1, 2, || &bulk, |_| ()).unwrap();
+    load(&SCALE, 1, 2, || &bulk).unwrap();
     bulk.finish().unwrap();
     let is_classic = config.architecture == Architecture::Classic;
     if is_classic {

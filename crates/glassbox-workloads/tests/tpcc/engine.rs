@@ -42,7 +42,7 @@ fn classic(granularity: Granularity, clock: impl Clock + 'static) -> Database {
 
 fn fill(database: &Database, scale: &Scale) {
     let bulk = database.bulk_load().unwrap();
-    load(scale, 1, 2, || &bulk, |_| ()).unwrap();
+    load(scale, 1, 2, || &bulk).unwrap();
     bulk.finish().unwrap();
 }
 

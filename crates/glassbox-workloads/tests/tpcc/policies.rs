@@ -25,7 +25,7 @@ fn loaded() -> (MemoryFiles, usize) {
     let config = partitioned(LogKind::Values).with_partitions(1).with_architecture(Architecture::Classic);
     let database = open(&files, &config.with_classic(classic));
     let bulk = database.bulk_load().unwrap();
-    load(&SCALE, 1, 2, || &bulk, |_| ()).unwrap();
+    load(&SCALE, 1, 2, || &bulk).unwrap();
     bulk.finish().unwrap();
     let bytes = database.stats().memory_bytes() as usize;
     database.close().unwrap();
