@@ -37,53 +37,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// differ. A unique index of a partitioned table must contain the column that decides the partition, because uniqueness
 /// is checked within a partition. It must not contain the whole primary key: no two rows could have the same key, and
 /// the index would enforce nothing. What must be unique in all of a partitioned table is the primary key of another
-/// table, into which a procedure inserts as well:
-///
-/// ```
-/// use glassbox::{Record, Stop, Transaction, record::*};
-///
-/// #[derive(Record, Clone, Copy)]
-/// #[record(key = id)]
-/// struct Customer { id: u32, mail: Text<40> }
-///
-/// #[derive(Record, Clone, Copy)]
-/// #[record(key = mail)]
-/// struct CustomerByMail { mail: Text<40>, id: u32 }
-///
-/// fn insert(tx: &mut impl Transaction, customer: &Customer) -> Result<(), Stop> {
-///     tx.insert(&CustomerByMail { mail: customer.mail, id: customer.id })?; // refused if the address is in use
-///     tx.insert(customer)
-/// }
-/// ```
-///
-/// ```
-/// use glassbox::{Record, record::*};
-///
-/// #[derive(Record, Clone, Copy, Debug, PartialEq)]
-/// #[record(key = (w_id, id), index(name = by_name, columns = (w_id, name)))]
-/// struct District {
-///     w_id: u16,
-///     id: u8,
-///     tax: Decimal<4>,
-///     name: Text<10>,
-/// }
-///
-/// let row = District { w_id: 7, id: 2, tax: "0.0825".parse().unwrap(), name: Text::new("north").unwrap() };
-/// assert_eq!(row.key(), (7, 2));
-/// assert_eq!(District::TABLE, "district");
-/// assert_eq!(District::ROW_WIDTH, 2 + 1 + 8 + 10);
-///
-/// // (w_id, id) takes 3 bytes: compared as one integer.
-/// let encoded: <District as Record>::Encoded = row.key().encode();
-/// assert_eq!(encoded, 0x00_0702_u64);
-///
-/// // The index ends with `id`, the key column it did not name.
-/// assert_eq!(DistrictByName::key(&row), (7, row.name, 2));
-///
-/// let mut stored = [0; District::ROW_WIDTH];
-/// row.store(&mut stored);
-/// assert_eq!(District::load(&stored), Ok(row));
-/// ```
+/// table, into which a procedure inserts as well. The library shows both in examples: as a
+/// development dependency of a macro, it would be compiled a second time.
 #[proc_macro_derive(Record, attributes(record))]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

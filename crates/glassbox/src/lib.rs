@@ -83,6 +83,55 @@ pub use database::any_transaction::AnyTransaction;
 pub use database::bulk_load::BulkLoad;
 pub use database::ticket::Ticket;
 pub use error::Error;
+/// A row, its keys and its stored form:
+///
+/// ```
+/// use glassbox::{Record, record::*};
+///
+/// #[derive(Record, Clone, Copy, Debug, PartialEq)]
+/// #[record(key = (w_id, id), index(name = by_name, columns = (w_id, name)))]
+/// struct District {
+///     w_id: u16,
+///     id: u8,
+///     tax: Decimal<4>,
+///     name: Text<10>,
+/// }
+///
+/// let row = District { w_id: 7, id: 2, tax: "0.0825".parse().unwrap(), name: Text::new("north").unwrap() };
+/// assert_eq!(row.key(), (7, 2));
+/// assert_eq!(District::TABLE, "district");
+/// assert_eq!(District::ROW_WIDTH, 2 + 1 + 8 + 10);
+///
+/// // (w_id, id) takes 3 bytes: compared as one integer.
+/// let encoded: <District as Record>::Encoded = row.key().encode();
+/// assert_eq!(encoded, 0x00_0702_u64);
+///
+/// // The index ends with `id`, the key column it did not name.
+/// assert_eq!(DistrictByName::key(&row), (7, row.name, 2));
+///
+/// let mut stored = [0; District::ROW_WIDTH];
+/// row.store(&mut stored);
+/// assert_eq!(District::load(&stored), Ok(row));
+/// ```
+///
+/// A mail address that is unique in all partitions, by a table of its own:
+///
+/// ```
+/// use glassbox::{Record, Stop, Transaction, record::*};
+///
+/// #[derive(Record, Clone, Copy)]
+/// #[record(key = id)]
+/// struct Customer { id: u32, mail: Text<40> }
+///
+/// #[derive(Record, Clone, Copy)]
+/// #[record(key = mail)]
+/// struct CustomerByMail { mail: Text<40>, id: u32 }
+///
+/// fn insert(tx: &mut impl Transaction, customer: &Customer) -> Result<(), Stop> {
+///     tx.insert(&CustomerByMail { mail: customer.mail, id: customer.id })?; // refused if the address is in use
+///     tx.insert(customer)
+/// }
+/// ```
 pub use glassbox_derive::Record;
 pub use procedure::{Aborts, Declared, KeySet, Procedure, Stop, Transaction};
 pub use record::Record;
