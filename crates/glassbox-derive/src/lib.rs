@@ -37,8 +37,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// differ. A unique index of a partitioned table must contain the column that decides the partition, because uniqueness
 /// is checked within a partition. It must not contain the whole primary key: no two rows could have the same key, and
 /// the index would enforce nothing. What must be unique in all of a partitioned table is the primary key of another
-/// table, into which a procedure inserts as well. The library shows both in examples: as a
-/// development dependency of a macro, it would be compiled a second time.
+/// table, into which a procedure inserts as well.
 #[proc_macro_derive(Record, attributes(record))]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);

@@ -23,11 +23,14 @@ fn shape(scheme: SchemeKind) -> Shape {
     Shape::new(scheme, 2)
 }
 
-fn sockets(me: Address, listener: Option<TcpListener>) -> Sockets {
-    Sockets::new(Identity::new(me, 1, &catalog()), listener, Duration::ZERO, |_| ()).unwrap()
+/// The connections of a member, which report what happens to them.
+pub fn sockets(me: Address, listener: Option<TcpListener>) -> Sockets {
+    let report = |line: &str| eprintln!("{line}");
+    Sockets::new(Identity::new(me, 1, &catalog()), listener, Duration::ZERO, report).unwrap()
 }
 
-fn serve(me: Address, shape: Shape, listener: TcpListener, calls: &[(Address, SocketAddr)], ends: &AtomicBool) {
+/// Serves a member until it ends.
+pub fn serve(me: Address, shape: Shape, listener: TcpListener, calls: &[(Address, SocketAddr)], ends: &AtomicBool) {
     let first = move || {
         let Address::Replica { partition, .. } = me else { unreachable!("a coordinator has no rows") };
         let mut shard = Shard::new(&catalog(), usize::from(partition), 2, 1 << 20)?;

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use glassbox::io::Dice;
-use glassbox::research::shard::Shard;
-use glassbox_cluster::run::{Client, Identity, Node, Shape, Sockets, ask, drive};
+use glassbox_cluster::run::{Client, Shape, ask};
 use glassbox_cluster::wire::{Answer, Question};
-use glassbox_cluster::{Address, Outbox, SchemeKind};
-use glassbox_workloads::micro::{KEYS, Pair, PairKey, ReadWrite, catalog};
+use glassbox_cluster::{Address, SchemeKind};
+use glassbox_workloads::micro::{KEYS, PairKey, ReadWrite, catalog};
+
+use super::leaving::{serve, sockets};
 
 const CENTRAL: Address = Address::Coordinator(0);
 const CLIENTS: u32 = 4;
@@ -20,11 +21,6 @@ const CALLS: u32 = 100;
 
 fn shape(scheme: SchemeKind) -> Shape {
     Shape::new(scheme, 2).with_replicas(2)
-}
-
-fn sockets(me: Address, listener: Option<TcpListener>) -> Sockets {
-    let tell = |line: &str| eprintln!("{line}");
-    Sockets::new(Identity::new(me, 1, &catalog()), listener, Duration::ZERO, tell).unwrap()
 }
 
 fn listen() -> (TcpListener, SocketAddr) {
@@ -42,21 +38,6 @@ fn calls(me: Address, other: Address) -> bool {
         }
         _ => false,
     }
-}
-
-fn serve(me: Address, shape: Shape, listener: TcpListener, calls: &[(Address, SocketAddr)], ends: &AtomicBool) {
-    let first = move || {
-        let Address::Replica { partition, .. } = me else { unreachable!("a coordinator has no rows") };
-        let mut shard = Shard::new(&catalog(), usize::from(partition), 2, 1 << 20)?;
-        (0..KEYS as u16).try_for_each(|id| shard.load(&Pair { home: partition, id, value: 0 }))?;
-        Ok::<_, glassbox::Error>(shard)
-    };
-    let first = Arc::new(move || first().map_err(|error| error.to_string()));
-    let mut node = Node::new(me, shape, first, Arc::new(|| unreachable!("no process is restarted")));
-    node.begin(shape.configuration(), 0, &mut Outbox::default()).unwrap();
-    let mut sockets = sockets(me, Some(listener));
-    calls.iter().for_each(|&(to, at)| sockets.call(to, at));
-    drive(&mut node, &mut sockets, || ends.load(Ordering::Relaxed));
 }
 
 /// Relays bytes between two members until a connection is cut.
