@@ -64,7 +64,7 @@ impl Inner {
     }
 
     #[cold]
-    fn forked(&self) -> Error {
+    pub(crate) fn forked(&self) -> Error {
         Error::Forked { opened_by: self.process.id() }
     }
 

@@ -25,13 +25,8 @@ pub struct Ticket<'a, O> {
 }
 
 enum TicketState<'a, O> {
-    Ran {
-        kept: StoredAnswer<O>,
-        lsn: Lsn,
-    },
+    Ran { kept: StoredAnswer<O>, lsn: Lsn },
     Handed(HandedCall<'a, O>),
-    /// The process is a child of the one that submitted the call.
-    Forked,
 }
 
 impl<'a, O> Ticket<'a, O> {
@@ -50,13 +45,14 @@ impl<'a, O> Ticket<'a, O> {
     #[inline]
     pub fn map<N>(self, change: impl FnOnce(O) -> N) -> Ticket<'a, N> {
         let state = match self.state {
-            _ if !self.database.is_own() => TicketState::Forked,
             TicketState::Ran { kept, lsn } => TicketState::Ran { kept: kept.map(change), lsn },
-            TicketState::Handed(call) => {
+            TicketState::Handed(call) if self.database.is_own() => {
                 let (kept, lsn) = call.answer();
                 TicketState::Ran { kept: kept.map(change), lsn }
             }
-            TicketState::Forked => TicketState::Forked,
+            TicketState::Handed(_) => {
+                TicketState::Ran { kept: StoredAnswer::new(Err(self.database.forked())), lsn: Lsn::NONE }
+            }
         };
         Ticket { state, database: self.database, place: self.place }
     }
@@ -67,7 +63,6 @@ impl<'a, O> Ticket<'a, O> {
             _ if !self.database.is_own() => true,
             TicketState::Ran { lsn, .. } => self.database.is_told(*lsn),
             TicketState::Handed(call) => call.ran_at().is_some_and(|lsn| self.database.is_told(lsn)),
-            TicketState::Forked => true,
         }
     }
 
@@ -78,11 +73,10 @@ impl<'a, O> Ticket<'a, O> {
     /// As for `call`.
     #[inline(always)]
     pub fn wait(self) -> Result<O, Error> {
-        self.database.check_process()?;
         let (kept, lsn) = match self.state {
             TicketState::Ran { kept, lsn } => (kept, lsn),
-            TicketState::Handed(call) => call.answer(),
-            TicketState::Forked => unreachable!("a child of the process has been refused"),
+            TicketState::Handed(call) if self.database.is_own() => call.answer(),
+            TicketState::Handed(_) => return Err(self.database.forked()),
         };
         self.database.wait(lsn)?;
         kept.into_result()

@@ -9,6 +9,7 @@ use super::transaction::{Keep, PartitionedTransaction};
 use crate::config::LogKind;
 use crate::error::Error;
 use crate::executed::RunningCall;
+use crate::partitioned::log_records::record_buffer::RecordTooLarge;
 use crate::procedure::{DryRun, MAKES_TRIAL_RUNS, PartitionSet, PrivateWrites, Procedure, ReadWriteSet, Stop};
 
 impl Engine {
@@ -116,7 +117,11 @@ impl Origin for Trial {
         false
     }
 
-    fn write_command(&self, _transaction: &mut PartitionedTransaction<'_>, _max_bytes: usize) {
+    fn write_command(
+        &self,
+        _transaction: &mut PartitionedTransaction<'_>,
+        _max_bytes: usize,
+    ) -> Result<(), RecordTooLarge> {
         unreachable!("a dry run changes nothing");
     }
 }

@@ -460,16 +460,15 @@ impl Engine {
         let collected = Keep { values: keep.values || log_command && self.digests, ..keep };
         if collected.values {
             // Changes that are collected for a digest are no record.
-            hold.scratch.record.set_max(if keep.values { self.max_record_bytes } else { usize::MAX });
-            hold.scratch.record.push(&[VALUES]);
+            let max_bytes = if keep.values { self.max_record_bytes } else { usize::MAX };
+            hold.scratch.record.begin(VALUES, max_bytes);
         }
         let mut transaction = PartitionedTransaction::new(hold, &*self.clock, collected);
         let ended = run_once(&mut transaction, origin, |running| {
             let returned = run(running);
             running.outcome(returned)?;
             if running.changes.wrote && log_command {
-                origin.write_command(running, self.max_record_bytes);
-                running.changes.check_record()?;
+                origin.write_command(running, self.max_record_bytes)?;
             }
             Ok(())
         });

@@ -8,6 +8,7 @@ use super::transaction::PartitionedTransaction;
 use crate::config::LogKind;
 use crate::executed::RunningCall;
 use crate::partitioned::log_records::command::{CommandHead, digest_of_changes, write_command};
+use crate::partitioned::log_records::record_buffer::RecordTooLarge;
 use crate::procedure::{Procedure, Stop};
 use crate::record::Timestamp;
 
@@ -34,7 +35,11 @@ pub(super) trait Origin {
     /// Whether the changes that are collected while it runs are its record, for this kind of log.
     fn values(&self, log: Option<LogKind>) -> bool;
     /// Writes the record of the call, in place of the changes, if they were collected while it ran; with their digest.
-    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>, max_bytes: usize);
+    fn write_command(
+        &self,
+        transaction: &mut PartitionedTransaction<'_>,
+        max_bytes: usize,
+    ) -> Result<(), RecordTooLarge>;
 }
 
 impl Origin for &dyn Origin {
@@ -58,8 +63,12 @@ impl Origin for &dyn Origin {
         (**self).values(log)
     }
 
-    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>, max_bytes: usize) {
-        (**self).write_command(transaction, max_bytes);
+    fn write_command(
+        &self,
+        transaction: &mut PartitionedTransaction<'_>,
+        max_bytes: usize,
+    ) -> Result<(), RecordTooLarge> {
+        (**self).write_command(transaction, max_bytes)
     }
 }
 
@@ -90,13 +99,17 @@ impl<P: Procedure> Origin for ProcedureCall<'_, P> {
     }
 
     #[inline(always)]
-    fn write_command(&self, transaction: &mut PartitionedTransaction<'_>, max_bytes: usize) {
+    fn write_command(
+        &self,
+        transaction: &mut PartitionedTransaction<'_>,
+        max_bytes: usize,
+    ) -> Result<(), RecordTooLarge> {
         let now = transaction.now.unwrap_or(Timestamp::from_micros(0));
         let collected = transaction.changes.values;
         let record = &mut transaction.changes.scratch.record;
         let digest = collected.then(|| digest_of_changes(record.as_slice()));
         let head = CommandHead { procedure: self.number, now, seed: transaction.seed, digest };
-        write_command(head, self.procedure, record, max_bytes);
+        write_command(head, self.procedure, record, max_bytes)
     }
 }
 
@@ -112,7 +125,11 @@ impl Origin for AdHoc {
         log.is_some()
     }
 
-    fn write_command(&self, _transaction: &mut PartitionedTransaction<'_>, _max_bytes: usize) {
+    fn write_command(
+        &self,
+        _transaction: &mut PartitionedTransaction<'_>,
+        _max_bytes: usize,
+    ) -> Result<(), RecordTooLarge> {
         unreachable!("its changes are its record");
     }
 }

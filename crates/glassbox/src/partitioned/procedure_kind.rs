@@ -101,7 +101,7 @@ fn replay(
 ) -> Result<(), ReplayError> {
     let keep = Keep { values: head.digest.is_some(), ..Keep::default() };
     if keep.values {
-        hold.scratch.record.push(&[VALUES]);
+        hold.scratch.record.begin(VALUES, usize::MAX);
     }
     let mut transaction = PartitionedTransaction::new(hold, clock, keep);
     transaction.assign(head.now, head.seed);

@@ -92,8 +92,7 @@ fn rehearse_once(
     origin: &dyn Origin,
 ) -> Option<Rehearsal> {
     let next_seed = hold.held.home().seed;
-    hold.scratch.record.set_max(usize::MAX);
-    hold.scratch.record.push(&[VALUES]);
+    hold.scratch.record.begin(VALUES, usize::MAX);
     let keep = Keep { undo: true, values: true, places: false };
     let mut transaction = PartitionedTransaction::new(hold, clock, keep);
     if let Some(before) = before {

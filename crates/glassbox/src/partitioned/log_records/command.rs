@@ -12,7 +12,7 @@
 //! that are [configured](crate::Config::command_digests) so.
 
 use crate::partitioned::log_records::arguments::{BadArguments, encode};
-use crate::partitioned::log_records::record_buffer::RecordBuffer;
+use crate::partitioned::log_records::record_buffer::{RecordBuffer, RecordTooLarge};
 use crate::partitioned::log_records::values::{COMMAND, COMMAND_WITHOUT_DIGEST};
 use crate::procedure::Procedure;
 use crate::record::Timestamp;
@@ -54,25 +54,33 @@ pub(crate) fn digest_of_changes(record: &[u8]) -> u64 {
 
 /// Writes the record of a call. Encoding its arguments ends at `max_bytes`: the record is then given up.
 #[inline(always)]
-pub(crate) fn write_command<P: Procedure>(head: CommandHead, call: &P, record: &mut RecordBuffer, max_bytes: usize) {
-    record.clear();
+pub(crate) fn write_command<P: Procedure>(
+    head: CommandHead,
+    call: &P,
+    record: &mut RecordBuffer,
+    max_bytes: usize,
+) -> Result<(), RecordTooLarge> {
+    record.begin(if head.digest.is_some() { COMMAND } else { COMMAND_WITHOUT_DIGEST }, max_bytes);
     let mut bytes = [0; HEAD_WIDTH];
-    bytes[0] = if head.digest.is_some() { COMMAND } else { COMMAND_WITHOUT_DIGEST };
-    bytes[1..3].copy_from_slice(&head.procedure.to_le_bytes());
-    bytes[3..11].copy_from_slice(&head.now.micros().to_le_bytes());
-    bytes[11..19].copy_from_slice(&head.seed.to_le_bytes());
-    bytes[19..].copy_from_slice(&head.digest.unwrap_or_default().to_le_bytes());
-    record.push(if head.digest.is_some() { &bytes } else { &bytes[..19] });
-    let mut room = 256;
+    bytes[..2].copy_from_slice(&head.procedure.to_le_bytes());
+    bytes[2..10].copy_from_slice(&head.now.micros().to_le_bytes());
+    bytes[10..18].copy_from_slice(&head.seed.to_le_bytes());
+    bytes[18..].copy_from_slice(&head.digest.unwrap_or_default().to_le_bytes());
+    record.push(if head.digest.is_some() { &bytes } else { &bytes[..18] })?;
+    let most = max_bytes - record.as_slice().len();
+    let mut room = most.min(256);
     loop {
-        match encode(call, record.space(room)) {
-            Ok(written) => return record.advance(written),
-            Err(BadArguments::Full) if room >= max_bytes => return record.give_up(),
-            Err(BadArguments::Full) => room = (room * 2).min(max_bytes),
+        match encode(call, record.space(room)?) {
+            Ok(written) => {
+                record.advance(written);
+                return Ok(());
+            }
+            Err(BadArguments::Full) if room == most => return Err(record.give_up()),
+            Err(BadArguments::Full) => room = (room * 2).min(most),
             Err(error) => panic!("the arguments of procedure `{}` cannot be encoded: {error}", P::NAME),
         }
     }
 }
 
-/// Kind, procedure, time, seed and digest.
-const HEAD_WIDTH: usize = 1 + 2 + 8 + 8 + 8;
+/// Procedure, time, seed and digest, after the kind.
+const HEAD_WIDTH: usize = 2 + 8 + 8 + 8;

@@ -6,66 +6,66 @@
 /// Bytes that grow at the end. The vector is kept at its largest length so that adding is a bounds check and a copy.
 #[derive(Debug)]
 pub(crate) struct RecordBuffer {
+    /// At most the maximum; none while the record is given up.
     bytes: Vec<u8>,
     len: usize,
-    /// Bytes that may be used: those there are, up to the maximum.
-    room: usize,
     max_bytes: usize,
-    is_too_large: bool,
 }
 
-impl Default for RecordBuffer {
-    fn default() -> Self {
-        Self { bytes: Vec::new(), len: 0, room: 0, max_bytes: usize::MAX, is_too_large: false }
-    }
-}
+/// The record would exceed its maximum, or exceeded it before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RecordTooLarge;
 
+/// A new buffer's length.
+const FIRST_BYTES: usize = 4096;
 /// A longer buffer is given back when its record is done with.
 const KEPT_BYTES: usize = 1 << 20;
 
+impl Default for RecordBuffer {
+    fn default() -> Self {
+        Self { bytes: vec![0; FIRST_BYTES], len: 0, max_bytes: usize::MAX }
+    }
+}
+
 impl RecordBuffer {
+    /// Drops the record.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
         self.len = 0;
-        if self.is_too_large {
-            self.begin_within_max();
-        }
-        if self.bytes.len() > KEPT_BYTES {
-            self.shrink();
+        // Longer than is kept, or given up.
+        if self.bytes.len().wrapping_sub(1) >= KEPT_BYTES {
+            self.reset();
         }
     }
 
-    /// Begins a record after one that was given up.
     #[cold]
-    fn begin_within_max(&mut self) {
-        (self.is_too_large, self.room) = (false, self.bytes.len().min(self.max_bytes));
+    fn reset(&mut self) {
+        (self.bytes, self.len) = (vec![0; FIRST_BYTES.min(self.max_bytes)], 0);
     }
 
-    /// Gives back the memory of an unusually large record.
-    #[cold]
-    fn shrink(&mut self) {
-        self.bytes = Vec::new();
-        self.room = 0;
-    }
-
-    /// Bounds the record that begins.
+    /// Begins a record of this kind with a maximum of at least one byte, in place of the one there is.
     #[inline(always)]
-    pub(crate) fn set_max(&mut self, max_bytes: usize) {
-        if self.max_bytes != max_bytes {
-            (self.max_bytes, self.room) = (max_bytes, self.bytes.len().min(max_bytes));
+    pub(crate) fn begin(&mut self, kind: u8, max_bytes: usize) {
+        self.max_bytes = max_bytes;
+        // Longer than the maximum, or given up.
+        if self.bytes.len().wrapping_sub(1) >= max_bytes {
+            self.reset();
         }
+        self.bytes[0] = kind;
+        self.len = 1;
     }
 
-    /// Whether the record would exceed the maximum. Its bytes mean nothing then.
+    /// Whether the record would exceed the maximum. Nothing is left of it then.
     #[inline(always)]
     pub(crate) fn is_too_large(&self) -> bool {
-        self.is_too_large
+        self.bytes.is_empty()
     }
 
-    /// Gives the record up.
+    /// Gives the record up: nothing can be added before the next one.
     #[cold]
-    pub(crate) fn give_up(&mut self) {
-        (self.is_too_large, self.len) = (true, 0);
+    pub(crate) fn give_up(&mut self) -> RecordTooLarge {
+        (self.bytes, self.len) = (Vec::new(), 0);
+        RecordTooLarge
     }
 
     #[inline(always)]
@@ -75,12 +75,12 @@ impl RecordBuffer {
 
     /// `most` bytes after the end, to be written to and then taken in with [`RecordBuffer::advance`].
     #[inline(always)]
-    pub(crate) fn space(&mut self, most: usize) -> &mut [u8] {
-        if self.room - self.len < most {
-            self.grow(most);
+    pub(crate) fn space(&mut self, most: usize) -> Result<&mut [u8], RecordTooLarge> {
+        if self.bytes.len() - self.len < most {
+            self.grow(most)?;
         }
-        // SAFETY: so many bytes are behind `len`, or were added; asking again, for each change, costs.
-        unsafe { self.bytes.get_unchecked_mut(self.len..self.len + most) }
+        // SAFETY: so many bytes are after `len`, or were added; asking again, for each change, costs.
+        Ok(unsafe { self.bytes.get_unchecked_mut(self.len..self.len + most) })
     }
 
     #[inline(always)]
@@ -90,21 +90,19 @@ impl RecordBuffer {
     }
 
     #[inline(always)]
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.space(bytes.len()).copy_from_slice(bytes);
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<(), RecordTooLarge> {
+        self.space(bytes.len())?.copy_from_slice(bytes);
         self.len += bytes.len();
+        Ok(())
     }
 
     #[cold]
-    fn grow(&mut self, most: usize) {
-        if most > self.max_bytes.saturating_sub(self.len) {
-            self.give_up();
+    fn grow(&mut self, most: usize) -> Result<(), RecordTooLarge> {
+        if self.is_too_large() || most > self.max_bytes.saturating_sub(self.len) {
+            return Err(self.give_up());
         }
-        let wanted = (self.len + most).next_power_of_two().max(4096);
-        if wanted > self.bytes.len() {
-            self.bytes.resize(wanted, 0);
-        }
-        self.room = self.bytes.len().min(self.max_bytes.max(most));
+        self.bytes.resize((self.len + most).next_power_of_two().max(FIRST_BYTES).min(self.max_bytes), 0);
+        Ok(())
     }
 }
 
@@ -115,32 +113,27 @@ mod tests {
     #[test]
     fn a_record_beyond_the_maximum_is_given_up_and_takes_no_more_memory() {
         let mut record = RecordBuffer::default();
-        record.push(&[7; 6_000]);
-        record.clear();
-        record.set_max(5_000);
-        record.push(&[1; 4_999]);
-        record.push(&[2]);
+        record.push(&[7; 6_000]).unwrap();
+        record.begin(1, 5_000);
+        record.push(&[1; 4_999]).unwrap();
         assert!(!record.is_too_large(), "as large as the maximum");
-        assert_eq!(record.as_slice().len(), 5_000);
-        record.push(&[3]);
-        assert!(record.is_too_large(), "although the buffer has room");
-        for _ in 0..1_000 {
-            record.push(&[4; 4_000]);
-        }
+        assert_eq!(record.as_slice(), [1; 5_000]);
+        assert_eq!(record.push(&[3]), Err(RecordTooLarge), "although the buffer had room once");
         assert!(record.is_too_large());
-        assert!(record.bytes.len() <= 8_192, "{} bytes", record.bytes.len());
-        record.push(&[5; 20_000]);
-        assert_eq!(record.space(20_000).len(), 20_000, "a single change is written, wherever");
+        for most in [1, 4_000, 20_000] {
+            assert_eq!(record.space(most).err(), Some(RecordTooLarge), "it stays given up");
+        }
+        assert_eq!((record.bytes.capacity(), record.as_slice().len()), (0, 0));
         record.clear();
         assert!(!record.is_too_large());
-        record.push(&[6; 5_000]);
-        assert_eq!((record.as_slice().len(), record.is_too_large()), (5_000, false));
-        record.push(&[6]);
-        assert!(record.is_too_large(), "the maximum holds for the next record");
+        record.begin(6, 5_000);
+        record.push(&[6; 4_999]).unwrap();
+        assert_eq!(record.push(&[6]), Err(RecordTooLarge), "the maximum holds for the next record");
+        record.begin(6, usize::MAX);
+        record.push(&[6; 9_999]).unwrap();
+        assert_eq!(record.as_slice(), [6; 10_000]);
+        record.push(&[6; KEPT_BYTES]).unwrap();
         record.clear();
-        record.push(&[6; 5_000]);
-        record.set_max(usize::MAX);
-        record.push(&[6; 5_000]);
-        assert_eq!((record.as_slice().len(), record.is_too_large()), (10_000, false));
+        assert_eq!(record.bytes.capacity(), FIRST_BYTES, "an unusually large record's memory is given back");
     }
 }

@@ -15,7 +15,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use crate::partitioned::log_records::record_buffer::RecordBuffer;
+use crate::partitioned::log_records::record_buffer::{RecordBuffer, RecordTooLarge};
 use crate::partitioned::storage::memory::{Node, RowId};
 use crate::partitioned::storage::table::{Refused, Table};
 use crate::prefetch::{MAX_ROW_BYTES, prefetch_span};
@@ -111,47 +111,61 @@ impl<R: Record> Table<R> {
     }
 
     #[inline(always)]
-    pub(crate) fn log_insert(&self, row: &R, record: &mut RecordBuffer) {
-        let out = record.space(OPERATION_WIDTH + R::ROW_WIDTH);
+    pub(crate) fn log_insert(&self, row: &R, record: &mut RecordBuffer) -> Result<(), RecordTooLarge> {
+        let out = record.space(OPERATION_WIDTH + R::ROW_WIDTH)?;
         self.head(INSERT, out);
         row.store(&mut out[OPERATION_WIDTH..]);
         record.advance(OPERATION_WIDTH + R::ROW_WIDTH);
+        Ok(())
     }
 
     /// As [`Table::log_insert`] of each of these rows.
     #[inline(always)]
-    pub(crate) fn log_inserts(&self, rows: impl ExactSizeIterator<Item = RowId>, record: &mut RecordBuffer) {
+    pub(crate) fn log_inserts(
+        &self,
+        rows: impl ExactSizeIterator<Item = RowId>,
+        record: &mut RecordBuffer,
+    ) -> Result<(), RecordTooLarge> {
         let width = OPERATION_WIDTH + R::ROW_WIDTH;
         let all = rows.len() * width;
         let (mut head, row) = ([0; OPERATION_WIDTH], self.rows.getter());
         self.head(INSERT, &mut head);
-        for (out, id) in record.space(all).chunks_exact_mut(width).zip(rows) {
+        for (out, id) in record.space(all)?.chunks_exact_mut(width).zip(rows) {
             out[..OPERATION_WIDTH].copy_from_slice(&head);
             row(id).store(&mut out[OPERATION_WIDTH..]);
         }
         record.advance(all);
+        Ok(())
     }
 
     #[inline(always)]
-    pub(crate) fn log_update(&self, key: &R::Key, before: &R, after: &R, record: &mut RecordBuffer) {
+    pub(crate) fn log_update(
+        &self,
+        key: &R::Key,
+        before: &R,
+        after: &R,
+        record: &mut RecordBuffer,
+    ) -> Result<(), RecordTooLarge> {
         let front = OPERATION_WIDTH + R::Key::WIDTH + Self::MASK_WIDTH;
-        let out = record.space(front + R::ROW_WIDTH);
+        let out = record.space(front + R::ROW_WIDTH)?;
         let (columns, width) = after.store_changes(before, &mut out[front..]);
         if columns == 0 {
-            return;
+            return Ok(());
         }
         self.head(UPDATE, out);
         Self::put_key(key, &mut out[OPERATION_WIDTH..]);
         out[front - Self::MASK_WIDTH..front].copy_from_slice(&columns.to_le_bytes()[..Self::MASK_WIDTH]);
         record.advance(front + width);
+        Ok(())
     }
 
     #[inline(always)]
-    pub(crate) fn log_delete(&self, key: &R::Key, record: &mut RecordBuffer) {
-        let out = record.space(OPERATION_WIDTH + R::Key::WIDTH);
+    pub(crate) fn log_delete(&self, key: &R::Key, record: &mut RecordBuffer) -> Result<(), RecordTooLarge> {
+        let out = record.space(OPERATION_WIDTH + R::Key::WIDTH)?;
         self.head(DELETE, out);
         Self::put_key(key, &mut out[OPERATION_WIDTH..]);
         record.advance(OPERATION_WIDTH + R::Key::WIDTH);
+        Ok(())
     }
 
     /// Replays one operation, if the row is on this partition (`mine`, asked with its placement number). Gives the

@@ -98,7 +98,7 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
         // Asked once for all.
         let values = self.changes.values;
         if self.changes.keeps::<R>(values) {
-            self.each::<R, C, _>(
+            return self.each::<R, C, _>(
                 keys,
                 Touch::Write,
                 change,
@@ -107,8 +107,7 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
                     None => Ok(()),
                 },
                 |change, this, beside, key| this.update::<R, ()>(key, |row| change(beside, row)).map(drop),
-            )?;
-            return self.changes.check_record();
+            );
         }
         self.each::<R, C, _>(
             keys,
@@ -168,8 +167,7 @@ impl<M: RemoteRows, W: Watching> PartitionedTransaction<'_, M, W> {
             added.clone().for_each(|id| changes.scratch.undo.inserted(table, id));
         }
         if changes.values {
-            table.log_inserts(added, &mut changes.scratch.record);
-            changes.check_record()?;
+            table.log_inserts(added, &mut changes.scratch.record)?;
         }
         result.map_err(|(refused, key)| refusal_of_key::<R>(refused, &key))?;
         allowed?;

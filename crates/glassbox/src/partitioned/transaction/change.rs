@@ -4,6 +4,7 @@ use std::ptr::NonNull;
 
 use super::super::partition::Scratch;
 use super::watch::RESTART;
+use crate::partitioned::log_records::record_buffer::RecordTooLarge;
 use crate::partitioned::storage::table::{Refused, Table};
 use crate::procedure::{DuplicateKey, Stop, TableFull};
 use crate::record::{Key, Record};
@@ -59,16 +60,9 @@ impl Changes<'_> {
         change: impl FnOnce(&mut R) -> O,
     ) -> Result<O, Stop> {
         if self.keeps::<R>(values) {
-            let out = self.update_keeping(table, row, key, values, change)?;
-            return self.check_record().map(|()| out);
+            return self.update_keeping(table, row, key, values, change);
         }
         self.update_plain(table, row, key, change)
-    }
-
-    /// Stops the run at the change with which its log record exceeds the maximum.
-    #[inline(always)]
-    pub(in super::super) fn check_record(&self) -> Result<(), Stop> {
-        if self.scratch.record.is_too_large() { Err(RESTART) } else { Ok(()) }
     }
 
     /// Whether something needs to know all of a row as it was: a unique index, to put it back where it refuses.
@@ -142,7 +136,7 @@ impl Changes<'_> {
         self.wrote = true;
         if values {
             // SAFETY: as above.
-            table.log_update(key, before, unsafe { place.as_ref() }, &mut self.scratch.record);
+            table.log_update(key, before, unsafe { place.as_ref() }, &mut self.scratch.record)?;
         }
         Ok(out)
     }
@@ -155,15 +149,19 @@ impl Changes<'_> {
             self.scratch.undo.inserted(table, id);
         }
         if values {
-            table.log_insert(row, &mut self.scratch.record);
-            self.check_record()?;
+            table.log_insert(row, &mut self.scratch.record)?;
         }
         Ok(())
     }
 
     #[inline(always)]
-    pub(super) fn delete_in<R: Record>(&mut self, table: &mut Table<R>, key: &R::Key, values: bool) -> bool {
-        let Some(id) = table.find(key.encode()) else { return false };
+    pub(super) fn delete_in<R: Record>(
+        &mut self,
+        table: &mut Table<R>,
+        key: &R::Key,
+        values: bool,
+    ) -> Result<bool, Stop> {
+        let Some(id) = table.find(key.encode()) else { return Ok(false) };
         self.wrote = true;
         if self.places {
             self.scratch.undo.unlinking(table, id);
@@ -177,9 +175,16 @@ impl Changes<'_> {
         // Its place may become another row's.
         self.scratch.lookups.clear();
         if values {
-            table.log_delete(key, &mut self.scratch.record);
+            table.log_delete(key, &mut self.scratch.record)?;
         }
-        true
+        Ok(true)
+    }
+}
+
+/// Stops the run at the change with which its log record exceeds the maximum.
+impl From<RecordTooLarge> for Stop {
+    fn from(_: RecordTooLarge) -> Self {
+        RESTART
     }
 }
 

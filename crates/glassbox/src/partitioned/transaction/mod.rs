@@ -92,10 +92,9 @@ impl<'a, M: RemoteRows, W: Watching> PartitionedTransaction<'a, M, W> {
         if !self.held.missing().is_empty() {
             return Err(Stop::Retry(Retry { partitions: self.held.missing() }));
         }
-        if self.remote.has_missing() || self.watch.has_refused() {
+        if self.remote.has_missing() || self.watch.has_refused() || self.changes.scratch.record.is_too_large() {
             return Err(watch::RESTART);
         }
-        self.changes.check_record()?;
         if let Some(torn) = self.changes.torn {
             return Err(torn.stop());
         }

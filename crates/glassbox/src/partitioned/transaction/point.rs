@@ -136,14 +136,13 @@ impl<M: RemoteRows, W: Watching> Transaction for PartitionedTransaction<'_, M, W
             {
                 self.watch.index_keys(table.number, table.rows.get(id), None)?;
             }
-            let found = self.changes.delete_in::<R>(table, key, values);
-            return self.changes.check_record().map(|()| found);
+            return self.changes.delete_in::<R>(table, key, values);
         }
         let mut found = false;
         for (at, partition) in self.held.need_all()?.enumerate() {
-            found |= self.changes.delete_in::<R>(partition.table(), key, values && at == 0);
+            found |= self.changes.delete_in::<R>(partition.table(), key, values && at == 0)?;
         }
-        self.changes.check_record().map(|()| found)
+        Ok(found)
     }
 
     #[inline(always)]
