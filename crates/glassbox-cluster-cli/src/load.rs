@@ -103,8 +103,8 @@ impl Calling<'_> {
 impl tpcc::Call for Calling<'_> {
     type Answer = ();
 
-    fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
-        self.run((kind as usize, kind.name()), procedure, ABORT_UNUSED_ITEM);
+    fn call<P: Procedure + Copy>(&mut self, kind: Kind, procedure: &P) {
+        self.run((kind as usize, kind.name()), *procedure, ABORT_UNUSED_ITEM);
     }
 }
 

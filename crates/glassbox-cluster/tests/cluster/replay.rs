@@ -163,8 +163,8 @@ struct Send<'a> {
 impl Call for Send<'_> {
     type Answer = u64;
 
-    fn call<P: Procedure>(&mut self, _: Kind, procedure: P) -> u64 {
-        self.router.call(procedure, 1, 0, self.out).unwrap()
+    fn call<P: Procedure + Copy>(&mut self, _: Kind, procedure: &P) -> u64 {
+        self.router.call(*procedure, 1, 0, self.out).unwrap()
     }
 }
 

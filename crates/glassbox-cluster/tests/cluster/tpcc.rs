@@ -150,12 +150,12 @@ struct Comparing<'a>(&'a mut Carried);
 impl tpcc::Call for Comparing<'_> {
     type Answer = bool;
 
-    fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) -> bool {
+    fn call<P: Procedure + Copy>(&mut self, kind: Kind, procedure: &P) -> bool {
         let words = |outcome: Result<P::Output, Error>| match outcome {
             Ok(output) => postcard::to_allocvec(&output).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
-        let (found, expected) = self.0.call(&procedure);
+        let (found, expected) = self.0.call(procedure);
         let (found, expected) = (words(found), words(expected));
         assert_eq!(found, expected, "{kind:?}");
         found.is_ok()

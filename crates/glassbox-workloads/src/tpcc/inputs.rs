@@ -29,7 +29,7 @@ pub trait Call {
     type Answer;
 
     /// Called with the procedure of an [`Input`].
-    fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) -> Self::Answer;
+    fn call<P: Procedure + Copy>(&mut self, kind: Kind, procedure: &P) -> Self::Answer;
 }
 
 impl Input {
@@ -50,15 +50,15 @@ impl Input {
     }
 
     /// Gives `call` the procedure.
-    #[inline]
+    #[inline(always)]
     pub fn give<C: Call>(&self, call: &mut C) -> C::Answer {
         let kind = self.kind();
         match self {
-            Self::NewOrder(procedure) => call.call(kind, *procedure),
-            Self::Payment(procedure) => call.call(kind, *procedure),
-            Self::OrderStatus(procedure) => call.call(kind, *procedure),
-            Self::Delivery(procedure) => call.call(kind, *procedure),
-            Self::StockLevel(procedure) => call.call(kind, *procedure),
+            Self::NewOrder(procedure) => call.call(kind, procedure),
+            Self::Payment(procedure) => call.call(kind, procedure),
+            Self::OrderStatus(procedure) => call.call(kind, procedure),
+            Self::Delivery(procedure) => call.call(kind, procedure),
+            Self::StockLevel(procedure) => call.call(kind, procedure),
         }
     }
 }

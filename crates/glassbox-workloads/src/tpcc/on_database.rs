@@ -98,16 +98,17 @@ pub fn orders_in_database(db: &Database, scale: &Scale) -> Result<u64, Error> {
 /// A client that calls without pauses.
 pub struct BatchClient<'a> {
     db: &'a Database,
-    /// Transactions in flight, at most as many as there are slots.
-    tickets: Box<[Option<Ticket<'a, ()>>]>,
-    /// The slot of the next transaction, and of the oldest if all are in use.
-    next: usize,
+    in_flight: usize,
+    /// Transactions in flight: one less than may be, as the next is submitted before the oldest is waited for.
+    tickets: Vec<Ticket<'a, ()>>,
+    /// The oldest, if all places are in use.
+    oldest: usize,
 }
 
 impl<'a> BatchClient<'a> {
     /// A client with at most `in_flight` transactions in flight.
     pub fn new(db: &'a Database, in_flight: usize) -> Self {
-        Self { db, tickets: (0..in_flight).map(|_| None).collect(), next: 0 }
+        Self { db, in_flight, tickets: Vec::with_capacity(in_flight), oldest: 0 }
     }
 
     /// Runs the inputs; the last of them may be in flight afterwards. One transaction at a time needs no ticket.
@@ -115,17 +116,18 @@ impl<'a> BatchClient<'a> {
     /// # Errors
     /// When a transaction fails or aborts.
     pub fn run(&mut self, inputs: &[Input]) -> Result<(), Error> {
-        if self.tickets.len() == 1 { call_each(self.db, inputs) } else { self.submit_each(inputs) }
+        if self.in_flight == 1 { call_each(self.db, inputs) } else { self.submit_each(inputs) }
     }
 
     fn submit_each(&mut self, inputs: &[Input]) -> Result<(), Error> {
         for input in inputs {
-            let slot = &mut self.tickets[self.next];
-            if let Some(oldest) = slot.take() {
-                oldest.wait()?;
+            let ticket = input.give(&mut Submitting(self.db))?;
+            if self.tickets.len() + 1 < self.in_flight {
+                self.tickets.push(ticket);
+                continue;
             }
-            *slot = Some(input.give(&mut Submitting(self.db))?);
-            self.next = if self.next + 1 == self.tickets.len() { 0 } else { self.next + 1 };
+            std::mem::replace(&mut self.tickets[self.oldest], ticket).wait()?;
+            self.oldest = if self.oldest + 1 == self.tickets.len() { 0 } else { self.oldest + 1 };
         }
         Ok(())
     }
@@ -135,7 +137,8 @@ impl<'a> BatchClient<'a> {
     /// # Errors
     /// When a transaction fails or aborts.
     pub fn finish(&mut self) -> Result<(), Error> {
-        self.tickets.iter_mut().filter_map(Option::take).try_for_each(Ticket::wait)
+        self.oldest = 0;
+        self.tickets.drain(..).try_for_each(Ticket::wait)
     }
 }
 
@@ -149,9 +152,9 @@ impl Call for Calling<'_> {
     type Answer = Result<(), Error>;
 
     #[inline]
-    fn call<P: Procedure>(&mut self, _kind: Kind, procedure: P) -> Self::Answer {
+    fn call<P: Procedure + Copy>(&mut self, _kind: Kind, procedure: &P) -> Self::Answer {
         // By reference: moving the output is the caller's cost.
-        self.0.call_with(&procedure, |output| _ = black_box(output))
+        self.0.call_with(procedure, |output| _ = black_box(output))
     }
 }
 
@@ -162,7 +165,7 @@ impl<'a> Call for Submitting<'a> {
     type Answer = Result<Ticket<'a, ()>, Error>;
 
     #[inline]
-    fn call<P: Procedure>(&mut self, _kind: Kind, procedure: P) -> Self::Answer {
-        self.0.submit_with(procedure, |output| _ = black_box(output))
+    fn call<P: Procedure + Copy>(&mut self, _kind: Kind, procedure: &P) -> Self::Answer {
+        self.0.submit_with(*procedure, |output| _ = black_box(output))
     }
 }

@@ -56,13 +56,13 @@ impl<'a> Watch<'a> {
 impl Call for Watch<'_> {
     type Answer = ();
 
-    fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
+    fn call<P: Procedure + Copy>(&mut self, kind: Kind, procedure: &P) {
         let before = allocations();
         let (answered, done) = watched(true, || {
             if matches!(self.way, Way::Called | Way::CalledByTwo) {
-                return (kind, self.database.call(&procedure).map(drop));
+                return (kind, self.database.call(procedure).map(drop));
             }
-            match self.database.submit_with(procedure, |_| ()) {
+            match self.database.submit_with(*procedure, |_| ()) {
                 Ok(ticket) => self.outstanding.push_back((kind, ticket)),
                 Err(error) => return (kind, Err(error)),
             }

@@ -62,7 +62,7 @@ struct Watch<'a>(&'a mut ModelDatabase, [u64; 5]);
 impl Call for Watch<'_> {
     type Answer = ();
 
-    fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
+    fn call<P: Procedure + Copy>(&mut self, kind: Kind, procedure: &P) {
         let before = allocations();
         // An abort is the end of it, like any other.
         let _ = self.0.transaction(|tx| {

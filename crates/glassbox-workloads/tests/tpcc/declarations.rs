@@ -146,11 +146,11 @@ struct Watched {
 impl Call for Watched {
     type Answer = ();
 
-    fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
+    fn call<P: Procedure + Copy>(&mut self, kind: Kind, procedure: &P) {
         self.number += 1;
         let catalog = distributed_catalog();
         let (number, now) = (catalog.number_of::<P>().unwrap(), Timestamp::from_micros(self.number as i64));
-        let call = shard::Call::new(procedure, Stamp { procedure: number, now, seed: 0 });
+        let call = shard::Call::new(*procedure, Stamp { procedure: number, now, seed: 0 });
         let route = catalog.route(&call, 2).unwrap();
         let mut runs = Vec::new();
         for partition in route.partitions.iter() {

@@ -20,8 +20,8 @@ struct Calls<'a>(&'a Database, [u64; 5]);
 impl Call for Calls<'_> {
     type Answer = ();
 
-    fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
-        match self.0.call(&procedure) {
+    fn call<P: Procedure + Copy>(&mut self, kind: Kind, procedure: &P) {
+        match self.0.call(procedure) {
             Ok(_) => self.1[kind as usize] += 1,
             Err(Error::Aborted(_)) if kind == Kind::NewOrder => {}
             Err(error) => panic!("{}: {error}", kind.name()),
@@ -101,11 +101,11 @@ struct Both<'a> {
 impl Call for Both<'_> {
     type Answer = ();
 
-    fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
+    fn call<P: Procedure + Copy>(&mut self, kind: Kind, procedure: &P) {
         self.clock.advance_ns(1_000_000);
         // No procedure of TPC-C asks for random numbers.
-        let wanted = self.model.run(&procedure, Timestamp::from_micros(self.clock.wall_us()), 0);
-        match (self.database.call(&procedure), wanted) {
+        let wanted = self.model.run(procedure, Timestamp::from_micros(self.clock.wall_us()), 0);
+        match (self.database.call(procedure), wanted) {
             (Ok(found), Ok(wanted)) => {
                 assert_eq!(postcard::to_stdvec(&found), postcard::to_stdvec(&wanted), "{}", kind.name());
             }

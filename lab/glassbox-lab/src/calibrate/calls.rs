@@ -87,8 +87,8 @@ struct ByNumber<'a>(&'a Catalog);
 impl tpcc::Call for ByNumber<'_> {
     type Answer = (u16, Arguments);
 
-    fn call<P: Procedure>(&mut self, _: Kind, procedure: P) -> (u16, Arguments) {
-        (number::<P>(self.0), Arguments::of(procedure))
+    fn call<P: Procedure + Copy>(&mut self, _: Kind, procedure: &P) -> (u16, Arguments) {
+        (number::<P>(self.0), Arguments::of(*procedure))
     }
 }
 

@@ -121,8 +121,8 @@ pub(super) struct SessionCaller<'a> {
 impl Call for SessionCaller<'_> {
     type Answer = Result<(), Error>;
 
-    fn call<P: Procedure>(&mut self, kind: Kind, call: P) -> Result<(), Error> {
-        match self.db.call(&Computing { call, first: self.first, ns: self.computation_ns }) {
+    fn call<P: Procedure + Copy>(&mut self, kind: Kind, call: &P) -> Result<(), Error> {
+        match self.db.call(&Computing { call: *call, first: self.first, ns: self.computation_ns }) {
             // As the specification wants it of one New-Order in a hundred.
             Err(Error::Aborted(Abort { code: ABORT_UNUSED_ITEM, .. })) if kind == Kind::NewOrder => Ok(()),
             called => called.map(drop),

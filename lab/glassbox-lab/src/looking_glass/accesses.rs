@@ -119,7 +119,7 @@ struct CountingCaller<'a>(&'a Database, &'a mut AccessCounts);
 impl Call for CountingCaller<'_> {
     type Answer = Result<(), Error>;
 
-    fn call<P: Procedure>(&mut self, _kind: Kind, procedure: P) -> Self::Answer {
+    fn call<P: Procedure + Copy>(&mut self, _kind: Kind, procedure: &P) -> Self::Answer {
         let Self(database, counts) = self;
         database
             .transaction(|tx| {

@@ -37,8 +37,8 @@ struct Calling<L: Link>(Client<L>);
 impl<L: Link> tpcc::Call for Calling<L> {
     type Answer = ();
 
-    fn call<P: Procedure>(&mut self, kind: Kind, procedure: P) {
-        match self.0.call(procedure) {
+    fn call<P: Procedure + Copy>(&mut self, kind: Kind, procedure: &P) {
+        match self.0.call(*procedure) {
             Ok(_) => {}
             Err(Error::Aborted(abort)) if abort.code == ABORT_UNUSED_ITEM => {}
             Err(error) => panic!("{kind:?}: {error}"),
