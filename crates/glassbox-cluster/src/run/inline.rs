@@ -52,8 +52,7 @@ impl Inline {
 
     /// The members, after all messages in flight were handled; they do nothing more.
     pub fn stop(&mut self) -> Vec<(Address, Member)> {
-        let began = Instant::now();
-        while self.work() || began.elapsed() < self.round_trip * 4 {}
+        while self.work() || !self.machines.iter().all(|(_, queues)| queues.is_at_rest()) {}
         self.machines.drain(..).filter_map(|(node, _)| Some((node.me, node.member?))).collect()
     }
 
