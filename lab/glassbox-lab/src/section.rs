@@ -7,6 +7,8 @@ pub struct Section {
     pub id: String,
     /// Its title.
     pub title: String,
+    /// The question that it answers; may be empty.
+    pub question: &'static str,
     /// The answer, in a few sentences.
     pub lead: String,
     /// How many claims are reproduced and how many are not, for the table of contents; may be empty.
@@ -17,7 +19,7 @@ pub struct Section {
     pub notes_title: String,
     /// Sentences about the results.
     pub notes: Vec<String>,
-    /// The figures.
+    /// The figures, the one with the answer first.
     pub figures: Vec<Figure>,
 }
 
@@ -51,6 +53,11 @@ impl Figure {
 }
 
 impl Table {
+    /// Whether its first column holds names or sentences, which are broken into lines.
+    pub(crate) fn has_long_names(&self) -> bool {
+        self.rows.iter().filter_map(|row| row.first()).any(|name| name.chars().count() > 40)
+    }
+
     /// A table with these titles of columns.
     pub fn new(header: &[&str], rows: Vec<Vec<String>>) -> Self {
         Self { header: header.iter().map(|title| (*title).to_owned()).collect(), rows }

@@ -12,7 +12,7 @@ const MAX_FUNCTION_LINES: usize = 70;
 const MIN_FILE_LINES: usize = 60;
 
 /// Short files that stand by themselves, and why.
-const SHORT_FILES: [(&str, &str); 20] = [
+const SHORT_FILES: [(&str, &str); 19] = [
     ("crates/glassbox/src/partitioned/shard/remote_read.rs", "data that tables and shards both know, below both"),
     ("crates/glassbox/src/database/bulk_load.rs", "a public type with a life of its own: begun, finished or dropped"),
     (
@@ -40,7 +40,6 @@ const SHORT_FILES: [(&str, &str); 20] = [
         "crates/glassbox-workloads/src/tpcc/catalog.rs",
         "the list of tables and procedures that a program with TPC-C declares",
     ),
-    ("lab/glassbox-lab/src/section.rs", "every benchmark of the report depends on it, and it on none"),
     ("lab/glassbox-lab/src/low_overhead/checks.rs", "the checks of a run, used by its section and its tests"),
 ];
 

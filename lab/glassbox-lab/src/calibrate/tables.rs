@@ -82,6 +82,7 @@ pub fn section(points: &Points) -> Section {
     Section {
         id: "calibrate".to_owned(),
         title: "The simulator's constants".to_owned(),
+        question: "",
         lead: lead.to_owned(),
         outcomes: String::new(),
         figures: vec![figure("Costs", costs(points)), figure("Round trips", round_trips(points))],

@@ -1,16 +1,19 @@
-//! The paper's claims as numbers, with the bounds that are asserted of each.
+//! The paper's claims as numbers, this project's checks, and its goals for the disks of today.
+//!
+//! The bounds of a claim are the paper's number with a tolerance, mostly of a quarter: the paper's machine is modelled,
+//! and rates move by a fifth from run to run. The bounds of a difference are those of full-size runs.
 
 use glassbox_workloads::tpcc::Kind;
 
 use super::instructions::{INSTRUCTIONS, MIXES};
 use super::measure::{
-    EXECUTION, LOCK_WAIT, MISSED_UNDER_LOCKS, NEW_ORDERS, OTHERS_READS, PREDICTED, READ_EACH, READ_TIME, READS,
-    RESPONSE, THROUGHPUT, VICTIMS, pinned,
+    EXECUTION, LOCK_WAIT, MISSED_UNDER_LOCKS, NEW_ORDERS, OTHERS_READS, PREDICTED, READ_EACH, READS, RESPONSE,
+    THROUGHPUT, VICTIMS, pinned,
 };
-use super::plan::{COMPUTATION, DETECTION, FETCH, HERE, MISSED, PINNED, POOLS, SESSIONS, SHARE};
+use super::plan::{COMPUTATION, DETECTION, FASTER, FETCH, HERE, IDLE, MISSED, PINNED, POOLS, SESSIONS, SHARE};
 use super::policy::Policy;
 use super::pools::SHARES;
-use crate::claim::{Claim, claim, put};
+use crate::claim::{Claim, claim, goal, own_check, put};
 use crate::points::Points;
 
 const LOCKING: &str = Policy::TwoPhaseLocking.name();
@@ -65,49 +68,51 @@ fn of_sessions(points: &Points) -> Vec<Option<Claim>> {
     vec![
         claim(
             ("Table 1", "lock wait due to others' reads, 2PL, 2 sessions"),
-            "93.3",
+            "93.3 %",
             others(SESSIONS, LOCKING, 2.0),
-            (60.0, 100.0),
-            "%",
-        ),
-        claim(("Table 1", "the same under HTSTE"), "none given", others(SESSIONS, HYBRID, 2.0), (0.0, 10.0), "%"),
-        claim(
-            ("Table 1", "2PL, 8 sessions, with deadlocks searched for every 100 ms"),
-            "34.8",
-            others(DETECTION, LOCKING, 8.0),
-            (0.0, 60.0),
+            (75.0, 100.0),
             "%",
         )
-        .map(|claim| {
-            claim.because(
-                "The paper's share falls with sessions. Here it does not if deadlocks are found at once, and only in \
-                 part if they wait for a search.",
-            )
-        }),
-        claim(("Figure 2a", "New-Orders, HTSTE / 2PL, 1 session"), "1", gain(1.0), (0.0, 1.02), "×"),
-        claim(("Figure 2a", "the same, 4 sessions"), "2.64", gain(4.0), (1.5, 3.5), "×").map(|claim| {
-            claim.because(
-                "The gain is at most that of Little's law: the processor runs each transaction twice, and a \
-                 transaction reads less here than the paper's.",
-            )
-        }),
-        claim(("Figure 2a", "the least for 2 to 8 sessions"), "above 1", least_gain, (1.0, 10.0), "×"),
+        .map(|it| it.not_reproduced((50.0, 75.0), COMPUTED_UNDER_LOCKS)),
+        own_check(("Table 1", "the same under HTSTE"), others(SESSIONS, HYBRID, 2.0), (0.0, 10.0), "%"),
+        claim(
+            ("Table 1", "2PL, 8 sessions, with deadlocks searched for every 100 ms"),
+            "34.8 %",
+            others(DETECTION, LOCKING, 8.0),
+            (20.0, 50.0),
+            "%",
+        )
+        .map(|it| it.not_reproduced((50.0, 90.0), FEW_DEADLOCKS)),
+        claim(("Figure 2a", "New-Orders, HTSTE / 2PL, 1 session"), "nearly the same", gain(1.0), (0.85, 1.15), "×"),
+        claim(("Figure 2a", "the same, 4 sessions"), "2.64", gain(4.0), (2.1, 3.2), "×")
+            .map(|it| it.at("Table 7").not_reproduced((1.2, 2.1), PROCESSOR)),
+        claim(("Figure 2a", "the least for 2 to 8 sessions"), "always ahead", least_gain, (1.0, 10.0), "×"),
         claim(
             ("Figure 2b, Table 2", "time of a read, HTSTE / 2PL, 4 sessions"),
-            "1.8",
+            "1.81",
             ratio(points, SESSIONS, [HYBRID, LOCKING], 4.0, READ_EACH),
-            (1.0, 3.0),
+            (1.35, 2.25),
             "×",
-        ),
+        )
+        .map(|it| it.at("Table 5").not_reproduced((1.0, 1.35), SHORT_QUEUES)),
         claim(
             ("Table 2", "reads of a transaction, HTSTE / 2PL, the most"),
-            "1",
+            "about the same",
             more_reads.reduce(f64::max),
             (0.9, 1.1),
             "×",
-        ),
+        )
+        .map(|it| it.at("§4.3")),
     ]
 }
+
+const COMPUTED_UNDER_LOCKS: &str = "A third of the waits are for a computation. Here all of it is at the end of a \
+                                    transaction, while it holds its locks.";
+const FEW_DEADLOCKS: &str = "The paper's share falls with sessions, as waits for deadlocks come on top. Here at most \
+                             one transaction in 300 is a victim (1.8 % of the paper's), so there are few such waits.";
+const PROCESSOR: &str = "The gain is at most that of Little's law, 2.43: the modelled processor runs each transaction \
+                         twice, and a transaction waits for the disk for a shorter time than the paper's.";
+const SHORT_QUEUES: &str = "As HTSTE makes fewer transactions than the paper's, its reads queue for a shorter time.";
 
 /// Figure 3, Table 3.
 fn of_waits(points: &Points) -> Vec<Option<Claim>> {
@@ -120,12 +125,14 @@ fn of_waits(points: &Points) -> Vec<Option<Claim>> {
     vec![
         claim(
             ("Figure 3", "lock wait of a New-Order, 2PL / HTSTE, 2 sessions"),
-            "10",
+            "a factor of 10",
             less_wait(2.0),
-            (5.0, f64::INFINITY),
+            (7.0, 14.0),
             "×",
-        ),
-        claim(("Figure 3", "the same, 4 sessions"), "5.3", less_wait(4.0), (3.0, f64::INFINITY), "×"),
+        )
+        .map(|it| it.not_reproduced((14.0, 40.0), FEWER_MISSED)),
+        claim(("Figure 3", "the same, 4 sessions"), "5.26", less_wait(4.0), (3.9, 6.6), "×")
+            .map(|it| it.at("Table 7").not_reproduced((6.6, 20.0), FEWER_MISSED)),
         claim(
             ("Figure 3", "the same, 8 sessions / 2"),
             "falls",
@@ -135,55 +142,54 @@ fn of_waits(points: &Points) -> Vec<Option<Claim>> {
         ),
         claim(
             ("Table 3", "deadlock victims, HTSTE / 2PL, 2 to 8 sessions together"),
-            "0.22 at 4",
+            "0.22, of 4 sessions",
             less_victims,
-            (0.0, 1.0),
+            (0.0, 0.6),
             "×",
-        ),
+        )
+        .map(|it| it.not_reproduced((0.6, 10.0), RARE)),
     ]
 }
+
+const FEWER_MISSED: &str = "Fewer executions read under locks than the paper's (Table 6).";
+const RARE: &str = "Deadlocks are rare with either, at most 0.3 % of the transactions: warehouse and district, which \
+                    most transactions need, are locked first, in the same order.";
 
 /// Figures 4 and 5, Tables 4 and 5.
 fn of_pools(points: &Points) -> Vec<Option<Claim>> {
     let gain = |share| ratio(points, POOLS, [HYBRID, LOCKING], share, NEW_ORDERS);
     let by = |share: f64| Some((gain(share)? - 1.0) / (gain(SHARES[3])? - 1.0).max(0.01));
     let longer = SHARES.into_iter().filter_map(|share| {
-        let of = |row| value(points, POOLS, row, share, READ_TIME);
-        Some(of(HYBRID)? - of(LOCKING)?)
+        let of = |row| value(points, POOLS, row, share, READ_EACH);
+        Some((of(HYBRID)? - of(LOCKING)?) * FASTER as f64)
     });
     let response = |share| ratio(points, POOLS, [HYBRID, LOCKING], share, RESPONSE);
+    let much_more = |name, share| {
+        claim(("Figure 4, Table 4", name), "most pronounced", by(share), (2.0, f64::INFINITY), "×")
+            .map(|it| it.at("§4.3"))
+    };
     vec![
-        claim(
-            ("Figure 4, Table 4", "gain where 13.3 % need the disk / where 99.8 % do"),
-            "much more",
-            by(SHARES[0]),
-            (2.0, f64::INFINITY),
-            "×",
-        ),
-        claim(
-            ("Figure 4, Table 4", "gain where 22 % need the disk / where 99.8 % do"),
-            "much more",
-            by(SHARES[1]),
-            (2.0, f64::INFINITY),
-            "×",
-        ),
+        much_more("gain where 13.3 % need the disk / where 99.8 % do", SHARES[0]),
+        much_more("gain where 22 % need the disk / where 99.8 % do", SHARES[1]),
         claim(
             ("Figure 4, Table 4", "New-Orders, HTSTE / 2PL, where 99.8 % need the disk"),
-            "about 1",
+            "not improved much",
             gain(SHARES[3]),
             (0.95, 1.3),
             "×",
-        ),
+        )
+        .map(|it| it.at("§4.3")),
         claim(
-            ("Figure 5, Table 5", "time of reads of a New-Order, HTSTE − 2PL, the least"),
-            "9 ms",
+            ("Figure 5, Table 5", "time of a read, HTSTE − 2PL, the least"),
+            "8.8 ms",
             longer.reduce(f64::min),
-            (0.0, f64::INFINITY),
+            (0.0, 20.0),
             "ms",
-        ),
+        )
+        .map(|it| it.at("Table 5")),
         claim(
             ("Figure 5, Table 5", "time of a New-Order, HTSTE / 2PL, where 13.3 % need the disk"),
-            "below 1",
+            "shorter",
             response(SHARES[0]),
             (0.0, 1.0),
             "×",
@@ -206,51 +212,53 @@ fn of_missed(points: &Points) -> Vec<Option<Claim>> {
     vec![
         claim(
             ("Table 6", "executions that read under locks, HTSTE, the most"),
-            "4.4",
+            "4.4 %",
             most.reduce(f64::max),
-            (0.0, 5.0),
+            (2.5, 6.5),
             "%",
-        ),
+        )
+        .map(|it| it.not_reproduced((0.0, 2.5), FETCHED_TOO)),
         claim(
             ("Table 6", "the same, 5 warehouses, 5 sessions / 2"),
-            "rises",
+            "1.76",
             Some(()).and_then(|()| Some(missed("5 warehouses", 5.0)? / missed("5 warehouses", 2.0)?)),
-            (1.0, f64::INFINITY),
+            (1.0, 3.5),
             "×",
         ),
         claim(
             ("Table 6", "the same, 5 sessions, 5 warehouses / 1"),
-            "0.75",
+            "0.79",
             Some(()).and_then(|()| Some(missed("5 warehouses", 5.0)? / missed("1 warehouse", 5.0)?)),
             (0.0, 1.0),
             "×",
         ),
         claim(
             ("Table 8", "pairs out of the order Stock-Level, Delivery, New-Order, Order-Status, Payment"),
-            "0",
+            "all in order",
             order,
             (0.0, 0.0),
             "pairs",
         )
-        .map(|claim| claim.because("Payment and Order-Status pin nearly as much as each other.")),
+        .map(|it| it.not_reproduced((1.0, 1.0), ALIKE)),
         claim(
             ("Table 8", "memory pinned by a New-Order, 5 warehouses / 1"),
             "2.0",
             ratio(Kind::NewOrder),
-            (0.9, 2.5),
+            (1.5, 2.5),
             "×",
         )
-        .map(|claim| {
-            claim.because("Pages are pinned whether they were missing or not, so it hardly depends on the warehouses.")
-        }),
+        .map(|it| it.not_reproduced((0.9, 1.5), ALL_PINNED)),
     ]
 }
+
+const FETCHED_TOO: &str = "The fetch stage also visits the pages that a transaction will insert into.";
+const ALIKE: &str = "Payment and Order-Status pin nearly as much as each other.";
+const ALL_PINNED: &str = "Pages are pinned whether they were missing or not, so it hardly depends on the warehouses.";
 
 /// Table 7, and the formula.
 fn of_computation(points: &Points) -> Vec<Option<Claim>> {
     let gain = |policy, x| ratio(points, COMPUTATION, [policy, LOCKING], x, NEW_ORDERS);
     let same = ratio(points, COMPUTATION, [TWO_STAGE, HYBRID], 1.0, NEW_ORDERS);
-    let least = [TWO_STAGE, HYBRID, OPTIMISTIC].into_iter().filter_map(|policy| gain(policy, 1.0)).reduce(f64::min);
     let falls = Some(()).and_then(|()| Some(gain(TWO_STAGE, 8.0)? / gain(TWO_STAGE, 1.0)?));
     // From the run of the other policy: from its own, the formula only adds up what was measured.
     let crossed = [(TWO_STAGE, OPTIMISTIC, PREDICTED[1]), (OPTIMISTIC, TWO_STAGE, PREDICTED[2])];
@@ -258,19 +266,30 @@ fn of_computation(points: &Points) -> Vec<Option<Claim>> {
         let of = |row, metric| value(points, COMPUTATION, row, 1.0, metric);
         Some((of(from, predicted)? / of(policy, EXECUTION)? - 1.0).abs() * 100.0)
     });
+    let first = |name, says, policy, bounds| claim(("Table 7", name), says, gain(policy, 1.0), bounds, "×");
+    let second = |name, says, policy, bounds| {
+        claim(("Table 7", name), says, gain(policy, IDLE), bounds, "×")
+            .map(|it| it.not_reproduced((0.5, bounds.0), TWICE))
+    };
     vec![
-        claim(("Table 7", "New-Orders, TSTE / HTSTE, the paper's computation"), "1.0", same, (0.95, 1.05), "×"),
-        claim(("Table 7", "New-Orders, the worst of TSTE, HTSTE, OTSTE / 2PL"), "1.88", least, (1.0, 3.5), "×"),
+        claim(("Table 7", "New-Orders, TSTE / HTSTE"), "1.0", same, (0.95, 1.05), "×")
+            .map(|it| it.not_reproduced((0.8, 0.95), PAYMENTS)),
+        first("New-Orders, TSTE / 2PL", "2.65", TWO_STAGE, (2.1, 3.2))
+            .map(|it| it.not_reproduced((1.2, 2.1), PROCESSOR)),
+        first("New-Orders, OTSTE / 2PL", "1.88", OPTIMISTIC, (1.5, 2.3)),
+        second("3 ms more, New-Orders, TSTE / 2PL", "2.05", TWO_STAGE, (1.6, 2.5)),
+        second("3 ms more, New-Orders, HTSTE / 2PL", "1.78", HYBRID, (1.4, 2.2)),
+        second("3 ms more, New-Orders, OTSTE / 2PL", "1.59", OPTIMISTIC, (1.2, 2.0)),
         claim(
             ("Table 7", "gain of TSTE at 8 times the computation / at the paper's"),
-            "below 1",
+            "decreases",
             falls,
             (0.0, 1.0),
             "×",
-        ),
-        claim(
+        )
+        .map(|it| it.at("§4.4")),
+        own_check(
             ("Formula", "time of an execution, TSTE and OTSTE, each predicted from a run of the other, at most apart"),
-            "not checked",
             apart.reduce(f64::max),
             (0.0, 15.0),
             "%",
@@ -278,7 +297,12 @@ fn of_computation(points: &Points) -> Vec<Option<Claim>> {
     ]
 }
 
-/// What the paper has not.
+const PAYMENTS: &str = "The modelled processor is busy, and TSTE runs Payments twice, which HTSTE runs once.";
+const TWICE: &str = "The modelled processor is the limit: with 3 ms more, two stages need it for 8.7 ms. The paper's \
+                     30 ms cannot have been spent on a processor: four sessions would make 133 transactions a second, \
+                     and 290 were made.";
+
+/// Here: today's disks and processor, which the paper has not.
 fn of_today(points: &Points) -> Vec<Option<Claim>> {
     let gain = |at: usize, x| ratio(points, HERE[at].0, [HYBRID, LOCKING], x, THROUGHPUT);
     let mut worst: Option<f64> = None;
@@ -297,40 +321,18 @@ fn of_today(points: &Points) -> Vec<Option<Claim>> {
     let fetch = of_locking(TWO_STAGE, declared).map(|whole| whole - 1.0);
     let missed = value(points, HERE[0].0, HYBRID, 16.0, MISSED_UNDER_LOCKS);
     let others = value(points, HERE[0].0, HYBRID, 4.0, OTHERS_READS);
+    let at_least = |name, asked, here, least| goal(("Here", name), asked, here, (least, f64::INFINITY), "×");
+    let at_most = |name, asked, here, most, unit| goal(("Here", name), asked, here, (0.0, most), unit);
     vec![
-        claim(("Here", "HTSTE / 2PL, page locks, 1 ms, 4 sessions"), "none; goal 3.3", gain(0, 4.0), (2.0, 5.0), "×"),
-        claim(("Here", "the same, 16 sessions"), "none; goal 10", gain(0, 16.0), (2.0, 30.0), "×"),
-        claim(("Here", "the same, 64 sessions"), "none; goal 16", gain(0, 64.0), (2.0, 100.0), "×"),
-        claim(("Here", "the same, record locks, 64 sessions"), "none; goal 4", gain(1, 64.0), (1.0, 30.0), "×"),
-        claim(("Here", "HTSTE / the best policy, the least of all cells"), "none; goal 0.95", worst, (0.5, 1.0), "×"),
-        claim(
-            ("Here", "instructions, all in memory, HTSTE / 2PL"),
-            "none; goal 1.03",
-            of_locking(HYBRID, full),
-            (0.9, 1.03),
-            "×",
-        ),
-        claim(
-            ("Here", "instructions of a declared fetch, all in memory / of the operate stage"),
-            "none; goal 0.15",
-            fetch,
-            (0.0, 0.25),
-            "×",
-        ),
-        claim(
-            ("Here", "executions that read under locks, HTSTE, 16 sessions"),
-            "none; goal 0.1",
-            missed,
-            (0.0, 5.0),
-            "%",
-        ),
-        claim(("Here", "lock wait due to others' reads, HTSTE, 4 sessions"), "none; goal 1", others, (0.0, 20.0), "%"),
-        claim(
-            ("Here", "time of a New-Order that needs the disk, one by one / batches"),
-            "none; goal 4",
-            batches,
-            (2.0, 20.0),
-            "×",
-        ),
+        at_least("HTSTE / 2PL, page locks, 1 ms, 4 sessions", "3.3", gain(0, 4.0), 3.3),
+        at_least("the same, 16 sessions", "10", gain(0, 16.0), 10.0),
+        at_least("the same, 64 sessions", "16", gain(0, 64.0), 16.0),
+        at_least("the same, record locks, 64 sessions", "4", gain(1, 64.0), 4.0),
+        at_least("HTSTE / the best policy, the least of all cells", "0.95", worst, 0.95),
+        at_most("instructions, all in memory, HTSTE / 2PL", "1.03", of_locking(HYBRID, full), 1.03, "×"),
+        at_most("instructions of a declared fetch, all in memory / of the operate stage", "0.15", fetch, 0.15, "×"),
+        at_most("executions that read under locks, HTSTE, 16 sessions", "0.1", missed, 0.1, "%"),
+        at_most("lock wait due to others' reads, HTSTE, 4 sessions", "1", others, 1.0, "%"),
+        at_least("time of a New-Order that needs the disk, one by one / batches", "4", batches, 4.0),
     ]
 }

@@ -28,6 +28,27 @@ pub(super) const BOUND: &str = "bound";
 pub(super) const EXECUTION: &str = "execution";
 pub(super) const PREDICTED: [&str; 3] = ["predicted_2pl", "predicted_tste", "predicted_otste"];
 
+/// All of them, of every cell.
+#[cfg(test)]
+pub(super) const METRICS: [&str; 16] = [
+    THROUGHPUT,
+    NEW_ORDERS,
+    RESPONSE,
+    LOCK_WAIT,
+    READ_TIME,
+    READ_EACH,
+    READS,
+    VICTIMS,
+    OTHERS_READS,
+    MISSED_UNDER_LOCKS,
+    NEED_DISK,
+    EXECUTION,
+    PREDICTED[0],
+    PREDICTED[1],
+    PREDICTED[2],
+    BOUND,
+];
+
 /// In results, the figure of the sizes of pools.
 pub(super) const SIZES: &str = "sizes";
 

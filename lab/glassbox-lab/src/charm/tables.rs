@@ -9,16 +9,31 @@ use super::measure::{
     READ_TIME, READS, RESPONSE, THROUGHPUT, VICTIMS, pinned,
 };
 use super::plan::{
-    BATCHES, COMPUTATION, DETECTION, FASTER, FETCH, FOUND, HERE, LATENCY, MISSED, PINNED, POOLS, SESSIONS, SHARE,
+    BATCHES, COMPUTATION, DETECTION, FASTER, FETCH, FOUND, HERE, IDLE, LATENCY, MISSED, PINNED, POOLS, SESSIONS, SHARE,
 };
 use super::policy::Policy;
-use crate::claim::Claim;
+use crate::claim;
 use crate::points::Points;
 use crate::section::Table;
 use glassbox_workloads::format;
 
 const LOCKING: &str = Policy::TwoPhaseLocking.name();
 const HYBRID: &str = Policy::Hybrid.name();
+
+/// By sessions, the percentage of 2PL's lock wait that is due to others' reads: Table 1 of the paper.
+pub(super) const OTHERS_READS_OF_PAPER: [(f64, f64); 5] =
+    [(2.0, 93.3), (4.0, 80.9), (6.0, 54.1), (8.0, 34.8), (10.0, 18.4)];
+/// By computation, New-Orders per minute of each policy with four sessions: Table 7.
+pub(super) const COMPUTATION_OF_PAPER: [(&str, [(f64, f64); 2]); 4] = [
+    (LOCKING, [(1.0, 3_648.0), (IDLE, 3_650.0)]),
+    (Policy::TwoStage.name(), [(1.0, 9_662.0), (IDLE, 7_490.0)]),
+    (Policy::Optimistic.name(), [(1.0, 6_869.0), (IDLE, 5_787.0)]),
+    (HYBRID, [(1.0, 9_686.0), (IDLE, 6_507.0)]),
+];
+/// New-Orders per minute with four sessions: Table 7.
+pub(super) const RATES_OF_PAPER: [(&str, f64); 2] = [(LOCKING, 3_648.0), (HYBRID, 9_686.0)];
+/// Milliseconds of lock wait of a New-Order with four sessions: Table 7.
+pub(super) const LOCK_WAITS_OF_PAPER: [(&str, f64); 2] = [(LOCKING, 58.9), (HYBRID, 11.2)];
 
 /// A column: its title, and the number in a row's place.
 struct Column<'a>(&'a str, Box<dyn Fn(f64) -> Option<f64> + 'a>);
@@ -35,7 +50,7 @@ fn table(points: &Points, figure: &str, first: &str, columns: Vec<Column<'_>>) -
 }
 
 /// A number that the paper gives for some places.
-fn paper<'a>(title: &'a str, known: &'static [(f64, f64)]) -> Column<'a> {
+fn of_paper<'a>(title: &'a str, known: &'static [(f64, f64)]) -> Column<'a> {
     Column(title, Box::new(move |x| known.iter().find(|it| it.0 == x).map(|it| it.1)))
 }
 
@@ -61,12 +76,9 @@ pub fn all(points: &Points) -> Vec<(&'static str, Table)> {
     tables.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()
 }
 
-/// The claims, with their verdicts.
-pub fn verdicts(points: &Points) -> Table {
-    let header = ["claims", "paper", "here", "asserted", ""].map(str::to_owned).to_vec();
-    // Bounds of a shape, which may be far from the paper's number.
-    let row = |claim: &Claim| claim.row_with(("within", "NOT WITHIN"));
-    Table { header, rows: claims(points).iter().map(row).collect() }
+/// The claims and goals, with their verdicts.
+pub fn verdicts(points: &Points) -> Option<Table> {
+    claim::table("claims and goals", &claims(points))
 }
 
 fn of<'a>(points: &'a Points, figure: &'a str, row: &'a str, metric: &'a str) -> Box<dyn Fn(f64) -> Option<f64> + 'a> {
@@ -74,12 +86,11 @@ fn of<'a>(points: &'a Points, figure: &'a str, row: &'a str, metric: &'a str) ->
 }
 
 fn of_others_reads(points: &Points) -> Option<Table> {
-    const PAPER: &[(f64, f64)] = &[(2.0, 93.3), (4.0, 80.9), (6.0, 54.1), (8.0, 34.8), (10.0, 18.4)];
     let columns = vec![
         Column("2PL", of(points, SESSIONS, LOCKING, OTHERS_READS)),
         Column("2PL, deadlocks searched for every 100 ms", of(points, DETECTION, LOCKING, OTHERS_READS)),
         Column("HTSTE", of(points, SESSIONS, HYBRID, OTHERS_READS)),
-        paper("2PL, the paper", PAPER),
+        of_paper("2PL, the paper", &OTHERS_READS_OF_PAPER),
     ];
     table(points, SESSIONS, "sessions", columns)
 }
@@ -100,7 +111,7 @@ fn of_sessions(points: &Points) -> Option<Table> {
         Column("with batches", rate(BATCHES)),
         Column("gain", gain),
         Column("at most", of(points, SESSIONS, LOCKING, BOUND)),
-        paper("gain, the paper", &[(4.0, 2.64)]),
+        of_paper("gain, the paper", &[(4.0, 2.64)]),
         Column("a read, 2PL, ms", read(LOCKING)),
         Column("HTSTE, ms", read(HYBRID)),
         Column("reads each, 2PL", of(points, SESSIONS, LOCKING, READS)),
@@ -122,12 +133,12 @@ fn of_waits(points: &Points) -> Option<Table> {
         Column("HTSTE, ms", wait(HYBRID)),
         Column("of its time, 2PL, %", share(LOCKING)),
         Column("HTSTE, %", share(HYBRID)),
-        paper("the paper: 2PL, ms", &[(4.0, 58.9)]),
-        paper("HTSTE, ms", &[(4.0, 11.2)]),
+        of_paper("the paper: 2PL, ms", &[(4.0, 58.9)]),
+        of_paper("HTSTE, ms", &[(4.0, 11.2)]),
         Column("victims, 2PL, %", of(points, SESSIONS, LOCKING, VICTIMS)),
         Column("HTSTE, %", of(points, SESSIONS, HYBRID, VICTIMS)),
-        paper("the paper: 2PL, %", &[(4.0, 1.8)]),
-        paper("HTSTE, %", &[(4.0, 0.4)]),
+        of_paper("the paper: 2PL, %", &[(4.0, 1.8)]),
+        of_paper("HTSTE, %", &[(4.0, 0.4)]),
     ];
     table(points, SESSIONS, "sessions", columns)
 }
@@ -157,8 +168,8 @@ fn of_times(points: &Points) -> Option<Table> {
         Column("HTSTE", time(HYBRID, LOCK_WAIT)),
         Column("reads, 2PL", time(LOCKING, READ_TIME)),
         Column("HTSTE", time(HYBRID, READ_TIME)),
-        paper("the paper: reads, 2PL", LOCKING_READS),
-        paper("HTSTE", HYBRID_READS),
+        of_paper("the paper: reads, 2PL", LOCKING_READS),
+        of_paper("HTSTE", HYBRID_READS),
     ];
     table(points, POOLS, "need the disk, %", columns)
 }
@@ -167,8 +178,8 @@ fn of_missed(points: &Points) -> Option<Table> {
     let columns = vec![
         Column("1 warehouse", of(points, MISSED, "1 warehouse", MISSED_UNDER_LOCKS)),
         Column("5 warehouses", of(points, MISSED, "5 warehouses", MISSED_UNDER_LOCKS)),
-        paper("the paper, 1 warehouse", &[(2.0, 0.9), (6.0, 4.4)]),
-        paper("5 warehouses", &[(2.0, 1.7), (6.0, 3.3)]),
+        of_paper("the paper, 1 warehouse", &[(2.0, 0.9), (6.0, 4.4)]),
+        of_paper("5 warehouses", &[(2.0, 1.7), (6.0, 3.3)]),
     ];
     table(points, MISSED, "sessions", columns)
 }
@@ -182,8 +193,9 @@ fn of_computation(points: &Points) -> Option<Table> {
         Box::new(|x| ratio(points, COMPUTATION, [Policy::TwoStage.name(), LOCKING], x, NEW_ORDERS)),
     ));
     columns.push(Column("at most", of(points, COMPUTATION, LOCKING, BOUND)));
-    for (name, rate) in [("the paper: 2PL", 3_648.0), ("TSTE", 9_662.0), ("OTSTE", 6_869.0), ("HTSTE", 9_686.0)] {
-        columns.push(Column(name, Box::new(move |x| (x == 1.0).then_some(rate))));
+    for (policy, rates) in COMPUTATION_OF_PAPER {
+        let name = if policy == LOCKING { "the paper: 2PL" } else { policy };
+        columns.push(Column(name, Box::new(move |x| rates.iter().find(|it| it.0 == x).map(|it| it.1))));
     }
     table(points, COMPUTATION, "computation, times the paper's", columns)
 }

@@ -1,13 +1,17 @@
 //! The assertions that are tests: small, with wide bounds, because other programs run beside them.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use glassbox_workloads::tpcc::Scale;
+use glassbox_workloads::tpcc::{Kind, Scale};
 
 use super::checks;
-use super::measure::numbers;
+use super::instructions::{INSTRUCTIONS, MIXES};
+use super::measure::{METRICS, numbers, pinned};
 use super::plan::{COMPUTATION, Cell, CharmPlan, HERE, SESSIONS};
+use super::policy::Policy;
 use super::run::{Bench, RunLength, RunSettings};
+use crate::claim::{Claim, Outcome};
 use crate::points::Points;
 
 const LOCKING: &str = "2PL";
@@ -75,4 +79,25 @@ fn a_disk_of_today_is_worth_more() {
     assert!(read.iter().all(|reads| *reads > 0.0), "nothing was read: {read:?}");
     let today = checks::ratio(&points, here, [HYBRID, LOCKING], 4.0, "throughput").unwrap();
     assert!(today > 1.8 || std::env::var_os("GLASSBOX_LONG").is_none(), "the gain on a disk of today: {today}");
+}
+
+/// A full run, with the same number everywhere.
+#[test]
+fn every_claim_has_a_verdict_and_no_fault() {
+    let plan = CharmPlan { is_quick: false, seconds: 1.0, rounds: 1, part: None, dir: PathBuf::new(), seed: 1 };
+    let mut points = Points::default();
+    for Cell { figure, row, x, .. } in plan.cells() {
+        for metric in METRICS.into_iter().map(str::to_owned).chain(Kind::ALL.map(pinned)) {
+            points.put(figure, &row, x, &metric, 1.0, "");
+        }
+    }
+    for policy in Policy::ALL {
+        MIXES.iter().for_each(|(mix, _)| points.put(INSTRUCTIONS, policy.name(), 0.0, mix, 1.0, ""));
+    }
+    let claims = checks::claims(&points);
+    assert_eq!(claims.iter().flat_map(Claim::faults).collect::<Vec<_>>(), Vec::<String>::new());
+    let count = |outcome: Outcome| claims.iter().filter(|claim| claim.outcome() == outcome).count();
+    assert_eq!(Outcome::ALL.map(count).iter().sum::<usize>(), 40, "a claim lacks its number");
+    assert_eq!(count(Outcome::Met) + count(Outcome::Missed), 10);
+    assert!(count(Outcome::Unexplained) > 0 && count(Outcome::NotReproduced) > 0, "nothing is gained in these points");
 }

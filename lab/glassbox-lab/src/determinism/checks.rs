@@ -1,5 +1,6 @@
 //! All claims of the paper, and the goals, with their verdicts.
 
+use super::inputs::{INPUTS, Input};
 use super::{fair, figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, local_clocks, sensitivity};
 use crate::claim::{self, Claim, Outcome};
 use crate::points::Points;
@@ -39,32 +40,46 @@ pub fn put(points: &mut Points) {
 
 /// How many of the paper's claims are reproduced and how many are not.
 pub(super) fn outcomes(points: &Points) -> String {
-    claim::counted(&of_paper(points))
+    claim::counted(&claims(points))
 }
 
-/// Claims that do not hold although no reason is known: the run has found something new.
-pub fn unexplained(points: &Points) -> Vec<Claim> {
-    claims(points).into_iter().filter(|claim| claim.outcome() == Outcome::Unexplained).collect()
-}
-
-/// A table of verdicts.
-fn table(title: &str, rows: Vec<Vec<String>>) -> Option<Table> {
-    let header = [title, "paper", "here", "asserted", ""].map(str::to_owned).to_vec();
-    (!rows.is_empty()).then_some(Table { header, rows })
+/// How many claims of each outcome there are, as a sentence; nothing if none was simulated.
+pub(super) fn outcomes_in_words(points: &Points) -> Option<String> {
+    let claims = claims(points);
+    (!claims.is_empty()).then(|| claim::outcomes(&claims))
 }
 
 /// The paper's claims with their verdicts.
 pub(super) fn paper_table(points: &Points) -> Option<Table> {
-    table("the paper's claims, simulated", of_paper(points).iter().map(Claim::row).collect())
+    claim::table("the paper's claims, simulated", &of_paper(points))
 }
 
 /// The goals with their verdicts.
 pub(super) fn goals_table(points: &Points) -> Option<Table> {
-    let row = |claim: &Claim| claim.row_with(("met", "NOT MET"));
-    table("the goals, simulated", goals(points).iter().map(row).collect())
+    claim::table("the goals, simulated", &goals(points))
 }
 
 /// The reasons of claims that do not hold.
 pub(super) fn sentences(points: &Points) -> Vec<String> {
     claims(points).iter().filter_map(Claim::sentence).collect()
+}
+
+/// The table of inputs, each with the claims that follow from it.
+pub(super) fn inputs_table(points: &Points) -> Option<Table> {
+    let claims = claims(points);
+    let row = |input: &Input| {
+        let rests = |claim: &&Claim| claim.inputs.contains(&input.name) && claim.outcome() == Outcome::ByConstruction;
+        let claims = claims.iter().filter(rests).count().to_string();
+        vec![input.name.to_owned(), input.value.to_owned(), input.origin.to_owned(), claims]
+    };
+    let header = ["input", "value", "origin", "numbers that follow from it"];
+    (!claims.is_empty()).then(|| Table::new(&header, INPUTS.iter().map(row).collect()))
+}
+
+/// Claims that count as reproduced although they follow from an input; `moved`: the same claims after the input was
+/// multiplied by `factor`.
+pub fn followers<'c>(claims: &'c [Claim], moved: &[Claim], factor: f64) -> Vec<&'c Claim> {
+    let is_same = |claim: &Claim, other: &Claim| (claim.figure, claim.claim) == (other.figure, other.claim);
+    let follows = |claim: &&Claim| moved.iter().any(|other| is_same(claim, other) && claim.follows(other, factor));
+    claims.iter().filter(|claim| claim.outcome() == Outcome::Reproduced).filter(follows).collect()
 }

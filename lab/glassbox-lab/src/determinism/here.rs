@@ -12,7 +12,7 @@ use glassbox_cluster::{DeadlockRule, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{ALL, Costs, Link, Load, Settings, World};
 
 use super::plot::Plot;
-use crate::claim::{self, Claim, claim};
+use crate::claim::{self, Claim, goal};
 use crate::measurement::{Progress, Spread};
 use crate::points::Points;
 use crate::real::{CLIENTS, Threading, Trial, run};
@@ -180,6 +180,7 @@ const fn plot(figure: &'static str, title: &'static str) -> Plot {
         metric: THROUGHPUT,
         unit: "transactions per second",
         x_unit: "% of transactions on two partitions",
+        x_names: &[],
     }
 }
 
@@ -193,18 +194,18 @@ pub fn section(points: &Points) -> Section {
     Section {
         id: EXPERIMENT.to_owned(),
         title: "Deterministic execution on this machine".to_owned(),
+        question: "",
         lead: "Production's clusters of two partitions in one process, and the same in virtual time.".to_owned(),
         outcomes: String::new(),
         facts: Vec::new(),
-        notes_title: "Not within 15 %, with the reasons".to_owned(),
-        notes: claims(points).iter().filter_map(Claim::sentence).collect(),
+        notes_title: String::new(),
+        notes: Vec::new(),
         figures,
     }
 }
 
 fn claims_table(points: &Points) -> Table {
-    let rows = claims(points).iter().map(Claim::row).collect();
-    Table::new(&["claim", "asked", "here", "asserted", ""], rows)
+    claim::table("predictions", &claims(points)).unwrap_or_else(|| Table::new(&["predictions"], Vec::new()))
 }
 
 /// All tables, for the terminal.
@@ -223,7 +224,7 @@ pub fn claims(points: &Points) -> Vec<Claim> {
             let xs = points.0.iter().filter(|it| it.figure == figure && it.row == system && it.metric == THROUGHPUT);
             let ratios = xs.filter_map(|it| Some(of(&predicted(system), it.x)? / it.value));
             let worst = ratios.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()));
-            claims.extend(claim((figure, system), "0.85 – 1.15", worst, (0.85, 1.15), "times"));
+            claims.extend(goal((figure, system), "0.85 to 1.15", worst, (0.85, 1.15), "times"));
         }
     }
     claims

@@ -23,6 +23,7 @@ mod figure6;
 mod figure7;
 mod figure8;
 pub mod here;
+pub mod inputs;
 mod jobs;
 mod local_clocks;
 mod plan;
@@ -34,7 +35,7 @@ mod table1;
 #[cfg(test)]
 mod tests;
 
-pub use checks::{claims, put as put_claims, unexplained};
+pub use checks::{claims, followers, put as put_claims};
 pub use plan::EvaluationPlan;
 pub use section::{section, tables};
 
@@ -64,7 +65,11 @@ fn all_jobs(plan: &EvaluationPlan) -> Vec<EvaluationJob> {
 ///
 /// A run depends on its settings and its seed alone, so results are the same on every machine.
 pub fn simulate(plan: &EvaluationPlan, watch: &dyn Progress) -> Points {
-    let mut points = run_all(&all_jobs(plan), watch);
+    let mut jobs = all_jobs(plan);
+    if let Some(changed) = plan.changed {
+        jobs.iter_mut().flat_map(|job| &mut job.variants).for_each(|settings| changed.late(settings));
+    }
+    let mut points = run_all(&jobs, watch);
     if !watch.interrupted() {
         local_clocks::put(plan, &mut points);
     }

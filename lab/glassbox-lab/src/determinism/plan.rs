@@ -2,6 +2,8 @@
 
 use glassbox_sim::determinism::{EvaluationSettings, SystemKind, WorkloadShape};
 
+use super::inputs::ChangedInput;
+
 /// Hot rows of a partition at the paper's contention indexes.
 pub(super) const LOW: u64 = 10_000;
 pub(super) const HIGH: u64 = 100;
@@ -12,7 +14,7 @@ pub(super) fn contention(hot: u64) -> String {
 }
 
 /// The extent of the simulation.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub struct EvaluationPlan {
     /// Virtual time of the warm-up.
     pub warm_up_ms: u64,
@@ -36,6 +38,8 @@ pub struct EvaluationPlan {
     pub nodes: Vec<usize>,
     /// Seed of all runs.
     pub seed: u64,
+    /// An input that is changed, to see what follows from it.
+    pub changed: Option<ChangedInput>,
 }
 
 impl EvaluationPlan {
@@ -54,6 +58,7 @@ impl EvaluationPlan {
                 dependent: vec![0, 50, 100],
                 nodes: vec![1, 8, 24],
                 seed,
+                changed: None,
             }
         } else {
             Self {
@@ -68,6 +73,7 @@ impl EvaluationPlan {
                 dependent: vec![0, 20, 40, 60, 80, 100],
                 nodes: vec![1, 2, 4, 8, 16, 32, 48],
                 seed,
+                changed: None,
             }
         }
     }
@@ -75,7 +81,12 @@ impl EvaluationPlan {
     /// A run of this plan.
     pub(super) fn settings(&self, system: SystemKind, workload: WorkloadShape) -> EvaluationSettings {
         let (warm_up_ms, measured_ms) = (self.warm_up_ms, self.measured_ms);
-        EvaluationSettings { warm_up_ms, measured_ms, ..EvaluationSettings::new(system, workload, self.seed) }
+        let mut settings =
+            EvaluationSettings { warm_up_ms, measured_ms, ..EvaluationSettings::new(system, workload, self.seed) };
+        if let Some(changed) = self.changed {
+            changed.early(&mut settings);
+        }
+        settings
     }
 }
 

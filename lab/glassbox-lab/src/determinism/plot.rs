@@ -2,7 +2,7 @@
 
 use super::jobs::value;
 use super::systems::colour;
-use crate::figures::{Curve, Curves, Stroke, curves};
+use crate::figures::{Colour, Curve, Curves, Stroke, curves};
 use crate::points::{Point, Points};
 use crate::section::{Figure, Table};
 use glassbox_workloads::format;
@@ -18,6 +18,8 @@ pub(super) struct Plot {
     pub metric: &'static str,
     pub unit: &'static str,
     pub x_unit: &'static str,
+    /// Names of the places 0, 1, … of the axis; none where they are numbers.
+    pub x_names: &'static [&'static str],
 }
 
 /// The rows of a figure, in the order of the results.
@@ -31,6 +33,17 @@ fn rows(points: &Points, figure: &str) -> Vec<String> {
     rows
 }
 
+/// A row's colour: of the rows that share one, the first has it whole, and later ones are paler and paler.
+fn shade(row: &str, all: &[String]) -> Colour {
+    let alike: Vec<_> = all.iter().filter(|other| colour(other) == colour(row)).collect();
+    let at = alike.iter().position(|other| *other == row).unwrap_or_default() as u64;
+    let steps = (alike.len() as u64).saturating_sub(1).max(1);
+    colour(row).paler(PALEST * at / steps)
+}
+
+/// By how many percent the palest curve is nearer to white.
+const PALEST: u64 = 50;
+
 impl Plot {
     /// The figure, if it was simulated.
     pub fn draw(&self, points: &Points) -> Option<Figure> {
@@ -41,16 +54,18 @@ impl Plot {
     pub fn draw_as(&self, points: &Points, is_simulated: bool) -> Option<Figure> {
         let table = self.table_as(points, is_simulated)?;
         let suffix = if is_simulated { SIMULATED } else { "" };
+        let all = rows(points, self.figure);
         let curve = |row: String| Curve {
             points: self.curve(points, &row),
-            colour: if row.contains("0.01") || row.contains("4 part") { colour(&row) } else { colour(&row).lighter() },
+            colour: shade(&row, &all),
             stroke: if !is_simulated && row.ends_with("simulated") { Stroke::Dashed } else { Stroke::Dotted },
             name: row,
         };
         let svg = curves(&Curves {
             unit: format!("{}{suffix}", self.unit),
             x_unit: self.x_unit.to_owned(),
-            curves: rows(points, self.figure).into_iter().map(curve).collect(),
+            x_names: self.x_names,
+            curves: all.iter().cloned().map(curve).collect(),
         });
         let title = format!("{}. {}{suffix}", self.figure, self.title);
         Some(Figure { title, svg, caption: self.caption.to_owned(), table: Some(table) })
@@ -90,7 +105,8 @@ impl Plot {
             |row: &String| std::iter::once(row.clone()).chain(places.iter().map(|x| cell(row, *x))).collect::<Vec<_>>();
         let kind = if is_simulated { ", simulated" } else { "" };
         let first = format!("{}{kind}\n{}; {}", self.figure, self.unit, self.x_unit);
-        let header = std::iter::once(first).chain(places.iter().map(|x| format::short(*x)));
+        let name = |x: &f64| self.x_names.get(*x as usize).map_or_else(|| format::short(*x), |name| (*name).to_owned());
+        let header = std::iter::once(first).chain(places.iter().map(name));
         Some(Table { header: header.collect(), rows: rows.iter().map(line).collect() })
     }
 }

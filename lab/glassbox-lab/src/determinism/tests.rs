@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::sync::{MutexGuard, PoisonError};
 
+use super::inputs::{ChangedInput, INPUTS, LOCK_BY_VLL};
 use super::jobs::{EvaluationJob, rate, run_all};
 use super::plan::HIGH;
 use super::systems::{HASH, TWIN, named};
-use super::{EXPERIMENT, EvaluationPlan, claims, figure1, put_claims, simulate, unexplained};
+use super::{EXPERIMENT, EvaluationPlan, claims, figure1, followers, put_claims, simulate};
 use crate::PROCESSORS;
-use crate::claim::CHECKS;
+use crate::claim::{CHECKS, Claim};
 use crate::measurement::Progress;
 use crate::points::{Points, ResultLine};
 use crate::report::page;
@@ -58,7 +59,12 @@ fn every_figure_is_drawn_and_every_claim_has_a_verdict() {
     let _busy = busy();
     let mut points = simulate(&tiny(), &Steps(Cell::new(usize::MAX)));
     put_claims(&mut points);
-    assert!(points.has(CHECKS) && claims(&points).len() > 40, "{}", claims(&points).len());
+    let claims = claims(&points);
+    assert!(points.has(CHECKS) && claims.len() > 70, "{}", claims.len());
+    assert_eq!(claims.iter().flat_map(Claim::faults).collect::<Vec<_>>(), Vec::<String>::new());
+    let names: Vec<_> = INPUTS.iter().map(|input| input.name).collect();
+    let unknown: Vec<_> = claims.iter().flat_map(|claim| claim.inputs).filter(|name| !names.contains(name)).collect();
+    assert!(unknown.is_empty(), "no input: {unknown:?}");
     let page = page("Lab", &points.0.iter().cloned().map(line).collect::<Vec<_>>()).unwrap();
     let of = |name: &str| page.split("<h3>").find(|part| part.starts_with(name)).map(str::to_owned);
     let figures = ["1a", "1b", "1c", "1d", "2", "3a", "3b", "4", "5a", "5b", "6a", "6b", "6c", "7", "8"];
@@ -77,7 +83,7 @@ fn an_interrupted_run_keeps_its_results() {
     let _busy = busy();
     let some = simulate(&tiny(), &Steps(Cell::new(6)));
     assert!(!some.0.is_empty());
-    assert_eq!((claims(&Points::default()), unexplained(&Points::default())), (Vec::new(), Vec::new()));
+    assert_eq!(claims(&Points::default()), Vec::new());
 }
 
 #[test]
@@ -91,4 +97,24 @@ fn the_variant_with_the_most_throughput_is_shown() {
     let points = run_all(&[both, alone], &Steps(Cell::new(usize::MAX)));
     let rate = |row| rate(&points, figure1::SHORT, row, 0.0).unwrap();
     assert_eq!(rate("both"), rate("alone"), "the lock thread limits the other one");
+}
+
+/// With the points of Figure 1 alone: `lab determinism --inputs` changes every input of all figures.
+#[test]
+fn a_claim_that_moves_with_an_input_and_does_not_say_so_is_found() {
+    let _busy = busy();
+    let input = INPUTS.iter().position(|input| input.name == LOCK_BY_VLL).unwrap();
+    let changed = ChangedInput { input, factor: 1.2 };
+    let run = |changed| {
+        let plan = EvaluationPlan { changed, shares: vec![0, 20, 50], ..tiny() };
+        let jobs = figure1::jobs(&plan).into_iter().filter(|job| job.figure == figure1::SHORT && job.x <= 20.0);
+        run_all(&jobs.collect::<Vec<_>>(), &Steps(Cell::new(usize::MAX)))
+    };
+    let before = run(None);
+    let after = run(Some(changed));
+    let claims_after = claims(&after);
+    assert_eq!(followers(&claims(&before), &claims_after, changed.factor), Vec::<&Claim>::new());
+    let planted: Vec<_> = claims(&before).into_iter().map(|claim| Claim { by_construction: false, ..claim }).collect();
+    let found = followers(&planted, &claims_after, changed.factor);
+    assert!(found.len() == 2 && found.iter().all(|it| it.claim.contains("VLL over hash table")), "{found:#?}");
 }

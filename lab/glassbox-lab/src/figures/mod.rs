@@ -15,6 +15,8 @@ pub use bars::{BarRow, Bars, bars};
 pub use boxes::{Boxes, TextBox, boxes};
 pub use canvas::Colour;
 pub use curves::{Curve, Curves, Stroke, curves};
+#[cfg(test)]
+use curves::{narrow, wide};
 pub use stacked::{Bar, Stacked, stacked};
 pub use waterfall::{Waterfall, WaterfallStep, waterfall};
 

@@ -95,7 +95,8 @@ fn curves_have_their_names_at_their_ends_and_apart() {
         curve("dotted", Stroke::Dotted, 9_020.0),
         curve("", Stroke::Dots, 9_030.0),
     ];
-    let svg = curves(&Curves { unit: "per second".into(), x_unit: "%".into(), curves: drawn });
+    let figure = Curves { unit: "per second".into(), x_unit: "%".into(), x_names: &[], curves: drawn };
+    let svg = wide(&figure);
     let (names, texts) = read(&svg);
     assert_eq!(count(&names, "circle"), 2 * 3, "{svg}");
     for text in ["thin", "dashed", "dotted", "per second", "%", "100", "30k"] {
@@ -106,6 +107,12 @@ fn curves_have_their_names_at_their_ends_and_apart() {
         let y = element.split(" y=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("it has a place");
         y.parse::<f64>().expect("a number")
     };
+    let (_, below) = read(&narrow(&figure));
+    assert!(
+        ["thin", "dashed", "dotted", "per second"].iter().all(|text| below.iter().any(|it| it == text)),
+        "{below:?}"
+    );
+    assert_eq!(curves(&figure).matches("<svg").count(), 2, "one for each width");
     assert!(height("thin") - height("dashed") >= 16.0 && height("dashed") - height("dotted") >= 16.0, "{svg}");
 }
 
@@ -114,5 +121,5 @@ fn empty_figures_can_be_drawn() {
     read(&stacked(&Stacked { unit: "x".into(), parts: Vec::new(), bars: Vec::new(), shares: true }));
     read(&waterfall(&Waterfall { unit: "x".into(), steps: Vec::new() }));
     read(&bars(&Bars { unit: "x".into(), logarithmic: true, lines: Vec::new() }));
-    read(&curves(&Curves { unit: "x".into(), x_unit: "y".into(), curves: Vec::new() }));
+    read(&wide(&Curves { unit: "x".into(), x_unit: "y".into(), x_names: &[], curves: Vec::new() }));
 }

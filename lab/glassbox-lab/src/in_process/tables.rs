@@ -71,6 +71,7 @@ pub fn section(points: &Points) -> Section {
     Section {
         id: "in-process".to_owned(),
         title: "Low overhead concurrency control: machines in process".to_owned(),
+        question: "",
         lead: LEAD.to_owned(),
         outcomes: String::new(),
         figures,

@@ -18,3 +18,42 @@ mod parts;
 pub mod systems;
 
 pub use measure::{MeasuredSystem, Round, ThroughputPlan, measure, memory_bytes};
+
+use crate::points::{Point, Points};
+use crate::section::Section;
+
+/// The question of the section.
+const QUESTION: &str = "How near is the engine to hand-written code on bare data?";
+/// How it is measured.
+const METHOD: &str = "Every system executes the same New-Orders and Payments with one thread on one partition. The \
+                      kernels are hand-written for them, without transactions, a log or a schema. `none` is the \
+                      engine without a log, `commands` and `values` are its two logs, `async` and `sync-N` say whether \
+                      an answer waits for the disk, with N transactions in flight.";
+
+/// The section, whose figures are drawn already.
+pub(crate) fn section(drawn: Section, points: &Points) -> Section {
+    let method = ("method".to_owned(), METHOD.to_owned());
+    let lead = answer(points).unwrap_or_else(|| METHOD.to_owned());
+    Section { question: QUESTION, lead, facts: vec![method], ..drawn }
+}
+
+/// The answer, of what was measured.
+fn answer(points: &Points) -> Option<String> {
+    let of = |figure: &'static str, metric: &'static str| {
+        move |row: &str| {
+            let is_it = |it: &&Point| it.figure == figure && it.row == row && it.metric == metric;
+            points.0.iter().find(is_it).map(|point| format!("{:.2}", point.value))
+        }
+    };
+    let rate = of("throughput", "share_of_tree_prefetch");
+    let count = of("instructions", "times_tree_prefetch");
+    let sentence = |what: &str, of: &dyn Fn(&str) -> Option<String>| {
+        let none = of("none")?;
+        let values = of("values-sync-4096")?;
+        Some(format!(" {what}: {none} without a log, {values} with a log of values that is forced."))
+    };
+    let said =
+        [sentence("Throughput, as a multiple of the kernel's", &rate), sentence("Instructions, the same", &count)];
+    let said: String = said.into_iter().flatten().collect();
+    (!said.is_empty()).then(|| said.trim_start().to_owned())
+}

@@ -8,6 +8,9 @@ use crate::section::{Figure, Section};
 use crate::workload::Workload;
 use glassbox_workloads::format::one_digit;
 
+/// The question of the section.
+const QUESTION: &str =
+    "What does each component of a conventional engine cost a transaction, and what is left without all of them?";
 /// The introduction of the section.
 const LEAD: &str = "The components of a conventional engine (pages on disk, a buffer pool, locks, latches, a \
                     write-ahead log) are removed one after the other, and the cost of each is the difference. The \
@@ -63,8 +66,7 @@ pub fn section(points: &Points) -> Section {
     }
     let caption = "Figure 4 of the paper lists a New-Order's and a Payment's calls.";
     figures.push(table("Calls of a transaction", caption, tables::accesses(points)));
-    let of_paper = claims::table(points);
-    if !of_paper.rows.is_empty() {
+    if let Some(of_paper) = claims::table(points) {
         let caption = "A share is reproduced within five points, a multiple within a factor of one and a half, an \
                        order or a count if it is the same.";
         figures.push(table("The claims", caption, of_paper));
@@ -85,6 +87,7 @@ pub fn section(points: &Points) -> Section {
     Section {
         id: "looking-glass".to_owned(),
         title: "OLTP through the Looking Glass".to_owned(),
+        question: QUESTION,
         lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),
         outcomes: claim::counted(&claims::claims(points)),
         facts: vec![("method".to_owned(), LEAD.to_owned())],

@@ -3,7 +3,7 @@
 use super::{
     auto, coordinators, figure4, figure5, figure6, figure7, figure8, figure9, figure10, overlap, table1, table2, ticks,
 };
-use crate::claim::{self, Claim, Outcome};
+use crate::claim::{self, Claim};
 use crate::points::Points;
 use crate::section::Table;
 
@@ -28,11 +28,6 @@ pub fn claims(points: &Points) -> Vec<Claim> {
     of_figures.into_iter().flatten().flatten().collect()
 }
 
-/// Claims whose results are outside of their bounds without a known reason.
-pub fn unexplained(points: &Points) -> Vec<Claim> {
-    claims(points).into_iter().filter(|claim| claim.outcome() == Outcome::Unexplained).collect()
-}
-
 /// How many claims of each outcome there are; nothing if none was simulated.
 pub fn outcomes(points: &Points) -> Option<String> {
     let claims = claims(points);
@@ -45,9 +40,8 @@ pub fn put(points: &mut Points) {
 }
 
 /// The claims, for the terminal and the page.
-pub fn table(points: &Points) -> Table {
-    let header = ["the paper's claims, simulated", "paper", "here", "asserted", ""].map(str::to_owned).to_vec();
-    Table { header, rows: claims(points).iter().map(Claim::row).collect() }
+pub fn table(points: &Points) -> Option<Table> {
+    claim::table("the paper's claims, simulated", &claims(points))
 }
 
 /// The differences from the paper, with their reasons: a sentence for each.

@@ -84,6 +84,7 @@ pub(super) fn framed(
     let svg = curves(&Curves {
         unit: format!("transactions per second ({what})"),
         x_unit: axis.unit.to_owned(),
+        x_names: &[],
         curves: formulas.into_iter().chain(measured).collect(),
     });
     Some(Figure { title: format!("{title} ({what})"), svg, caption: caption.to_owned(), table: Some(table) })

@@ -13,7 +13,7 @@ use super::draw::{self, CurveOf, formula};
 use super::figure4;
 use super::model::Model;
 use super::series::{BLOCKING, FORCED, LOCAL, SPECULATION, Series, colour, curve, ratios};
-use crate::claim::{Claim, claim};
+use crate::claim::{Claim, claim, own_check};
 use crate::figures::Stroke;
 use crate::points::Points;
 use crate::section::Figure;
@@ -94,11 +94,11 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     vec![
         apart("blocking from its model, largest difference", close, of_4(BLOCKING, all, Model::blocking), CLOSE)
             .map(|it| it.not_reproduced((-14.0, -10.0), WAITING)),
-        apart(
-            "blocking from its model with waiting, largest difference",
-            "not in the paper",
+        own_check(
+            (FIGURE, "blocking from its model with waiting, largest difference"),
             of_4(BLOCKING, all, Model::blocking_with_waiting),
             (-7.0, 7.0),
+            "%",
         ),
         apart("forced locking from its model, largest difference", close, of_4(FORCED, all, Model::locking), CLOSE),
         apart(
@@ -114,11 +114,11 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             here(SPECULATION_FIRST, most, Model::speculation),
             (-5.0, 5.0),
         ),
-        apart(
-            "speculation from the coordinator's limit above 60 %, largest difference",
-            "not in the model",
+        own_check(
+            (FIGURE, "speculation from the coordinator's limit above 60 %, largest difference"),
             of_4(SPECULATION, many, Model::coordinator_limit),
             (-3.0, 3.0),
+            "%",
         ),
         apart(
             "local speculation from its model, largest difference",

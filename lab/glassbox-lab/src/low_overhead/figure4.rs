@@ -80,7 +80,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (209.0, 213.0),
             "µs",
         )
-        .map(Claim::by_construction),
+        .map(|it| it.by_construction(&["t_mpC", "the delay of the network"])),
         claim((FIGURE, "speculation ahead of locking at 4 %"), "up to 13 %", early.map(|it| it.0), (7.0, 17.0), "%"),
         claim(
             (FIGURE, "speculation ahead of locking at 10 to 40 %, minimum"),
@@ -97,9 +97,9 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             "%",
         ),
         claim((FIGURE, "utilization of the coordinator at 40 %"), "not saturated", busy(40), (60.0, 95.0), "%")
-            .map(Claim::by_construction),
+            .map(|it| it.by_construction(&["the coordinator's time"])),
         claim((FIGURE, "utilization of the coordinator at 70 %"), "100 %", busy(70), (99.5, 100.5), "%")
-            .map(Claim::by_construction),
+            .map(|it| it.by_construction(&["the coordinator's time"])),
         claim(
             (FIGURE, "speculation of the coordinator's limit at 100 %"),
             "its limit",
@@ -107,7 +107,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (98.0, 101.0),
             "%",
         )
-        .map(Claim::by_construction),
+        .map(|it| it.by_construction(&["the coordinator's time"])),
         claim((FIGURE, "locking ahead of speculation at 100 %"), "45 %", late(), (40.0, 55.0), "%"),
         claim(
             (FIGURE, "blocking ahead of forced locking up to"),

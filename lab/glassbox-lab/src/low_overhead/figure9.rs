@@ -39,7 +39,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     let several = mean(points, FIGURE, 10, SEVERAL);
     vec![
         claim((FIGURE, "on two partitions at a nominal 10 %"), "10 %", several, (9.0, 11.0), "%")
-            .map(Claim::by_construction),
+            .map(|it| it.by_construction(&["the share of remote warehouses"])),
         claim(
             (FIGURE, "speculation over blocking at 10 %, over that of Figure 4"),
             "very similar",
@@ -54,7 +54,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (90.0, 101.0),
             "%",
         )
-        .map(Claim::by_construction),
+        .map(|it| it.by_construction(&["the coordinator's time"])),
         claim(
             (FIGURE, "locking at 10 % of none, over that of Figure 4"),
             "degrades very rapidly",

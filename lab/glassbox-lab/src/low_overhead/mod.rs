@@ -41,7 +41,7 @@ mod ticks;
 pub(crate) mod tpcc;
 
 pub use crate::claim::{CHECKS, Claim};
-pub use checks::{claims, outcomes, put as put_claims, sentences, unexplained};
+pub use checks::{claims, outcomes, put as put_claims, sentences};
 pub use plan::{SimulationPlan, TpccPlan};
 pub use section::{other_tables, section, throughput_tables, tpcc_tables};
 pub use simulate::{figures, simulate};

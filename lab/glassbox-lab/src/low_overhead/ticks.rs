@@ -14,7 +14,7 @@ use glassbox_sim::cluster::{Costs, Load, Settings};
 use super::draw::{self, CurveOf, formula};
 use super::model::Model;
 use super::series::{COORDINATOR_BUSY, PARTITION_BUSY, SPECULATION, Series, colour, rate, value};
-use crate::claim::{Claim, claim};
+use crate::claim::{Claim, own_check};
 use crate::figures::{Colour, Stroke};
 use crate::points::Points;
 use crate::section::Figure;
@@ -83,51 +83,44 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     let of_model = |row| Some(rate(points, FIGURE, row, 100)? / without_messages().speculation(1.0));
     let busy = |row, metric| Some(100.0 * value(points, FIGURE, row, 100, metric)?);
     vec![
-        claim(
+        own_check(
             (FIGURE, "at once: throughput at 100 % over that of processor time alone"),
-            "none",
             of_model(AT_ONCE),
             (0.35, 0.5),
             "times",
         ),
-        claim(
+        own_check(
             (FIGURE, "at once, shared messages: throughput at 100 % over that of processor time alone"),
-            "none",
             of_model(UNTIMED),
             (0.35, 0.5),
             "times",
         ),
-        claim(
+        own_check(
             (FIGURE, "every 0.2 ms: throughput at 100 % over that of processor time alone"),
-            "not built",
             of_model(SHORT),
             (0.9, 1.01),
             "times",
         ),
-        claim(
+        own_check(
             (FIGURE, "every 1 ms: throughput at 100 % over that of processor time alone"),
-            "not built",
             of_model(LONG),
             (0.9, 1.01),
             "times",
         ),
-        claim(
+        own_check(
             (FIGURE, "every 5 ms: throughput at 100 % over that of processor time alone"),
-            "not built",
             of_model(LONGEST),
             (0.95, 1.01),
             "times",
         ),
-        claim(
+        own_check(
             (FIGURE, "every 5 ms: utilization of partitions at 100 %"),
-            "not built",
             busy(LONGEST, PARTITION_BUSY),
             (95.0, 100.1),
             "%",
         ),
-        claim(
+        own_check(
             (FIGURE, "every 5 ms: utilization of the coordinator at 100 %"),
-            "not built",
             busy(LONGEST, COORDINATOR_BUSY),
             (40.0, 75.0),
             "%",

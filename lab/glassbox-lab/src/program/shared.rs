@@ -1,10 +1,12 @@
 //! Parts of all experiments: options, tables, progress and results.
 
+use std::io::{self, Write};
 use std::path::Path;
 
 use anyhow::bail;
 use clap::{Args, ValueEnum};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use glassbox_lab::claim::{Claim, unexplained};
 use glassbox_lab::measurement::Progress;
 use glassbox_lab::points::Points;
 use glassbox_lab::section;
@@ -67,6 +69,16 @@ pub fn check_memory(needed: u64, what: &str, advice: &str) -> anyhow::Result<()>
 /// A table of a report.
 pub fn of_report(of: &section::Table) -> Table {
     table(of.header.iter().map(String::as_str), of.rows.clone())
+}
+
+/// Writes the claims that no reason explains; whether there are none.
+pub fn put_surprises(claims: &[Claim], out: &mut dyn Write) -> io::Result<bool> {
+    let mut are_explained = true;
+    for claim in unexplained(claims) {
+        writeln!(out, "\nUNEXPLAINED: {}", claim.surprise())?;
+        are_explained = false;
+    }
+    Ok(are_explained)
 }
 
 /// Writes an experiment's numbers as JSON lines; `of` is its name, and whether they are simulated.

@@ -143,6 +143,7 @@ fn one(points: &Points, figure: &str, title: String, (what, x_unit): (&str, &str
     let svg = curves(&Curves {
         unit: format!("transactions per second ({what})"),
         x_unit: x_unit.to_owned(),
+        x_names: &[],
         curves: SCHEMES.iter().map(|(row, _)| curve(row)).collect(),
     });
     Figure { title, svg, caption: String::new(), table: Some(table) }
@@ -168,6 +169,7 @@ pub fn real(points: &Points) -> Section {
     Section {
         id: "low-overhead-real".to_owned(),
         title: "Low overhead concurrency control, on this machine".to_owned(),
+        question: "",
         lead: lead.to_owned(),
         outcomes: String::new(),
         figures,
@@ -185,6 +187,7 @@ pub fn predicted(points: &Points) -> Section {
     Section {
         id: "low-overhead-calibrated".to_owned(),
         title: "Low overhead concurrency control, with constants from this machine".to_owned(),
+        question: "",
         lead: lead.to_owned(),
         outcomes: String::new(),
         figures,

@@ -6,7 +6,7 @@ use glassbox::research::stacks::StackName;
 use crate::figures::{BarRow, Bars, Colour, bars};
 use crate::points::{Point, Points, ResultLine};
 use crate::section::{Figure, Section, Table};
-use crate::{calibrate, charm, determinism, in_process, looking_glass, low_overhead, real, scaling};
+use crate::{calibrate, charm, determinism, in_process, limits, looking_glass, low_overhead, real, scaling};
 use glassbox_workloads::format;
 
 #[derive(Template)]
@@ -18,6 +18,16 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
+    /// The sections with a question: the front of a page of several.
+    fn front(&self) -> Vec<&Section> {
+        self.sections.iter().filter(|section| !section.question.is_empty()).collect()
+    }
+
+    /// The figure with a section's answer.
+    fn first_figure<'s>(&self, section: &'s Section) -> Option<&'s Figure> {
+        section.figures.iter().find(|figure| !figure.svg.is_empty())
+    }
+
     /// A cell of a table: the name of a stack is a link to its row in the table of all stacks.
     fn cell(&self, cell: &str) -> String {
         let text = escaped(cell);
@@ -90,11 +100,15 @@ fn section(at: usize, first: &ResultLine, run: &[&ResultLine]) -> Section {
         real::PREDICTED => real::tables::predicted(&points),
         in_process::EXPERIMENT => in_process::tables::section(&points),
         scaling::EXPERIMENT => scaling::section(&points),
+        "limits" => limits::section(generic_section("limits", &points), &points),
         other => generic_section(other, &points),
     };
     section.id = format!("{}-{at}", section.id);
     if run.iter().any(|line| line.simulated) {
         section.title += " (simulated)";
+    }
+    if first.configuration.get("quick") == Some(&serde_json::Value::Bool(true)) {
+        section.title += ", a quick run";
     }
     let fact = |name: &str, value: String| (name.to_owned(), value);
     section.facts.extend([fact("machine", first.machine.clone()), fact("commit", first.commit.clone())]);
@@ -132,6 +146,7 @@ fn generic_section(experiment: &str, points: &Points) -> Section {
     Section {
         id: experiment.to_owned(),
         title: format::capitalized(experiment),
+        question: "",
         lead: String::new(),
         outcomes: String::new(),
         facts: Vec::new(),

@@ -7,6 +7,8 @@ use crate::points::Points;
 use crate::section::{Figure, Section};
 use glassbox_workloads::format;
 
+/// The question of the section.
+const QUESTION: &str = "What does an engine lose on more cores, compared with a process for each core?";
 /// The introduction of the section.
 const LEAD: &str = "TPC-C on more and more cores: as one database, and as a process with a database of its own for \
                     each core. Processes side by side share nothing but the machine, so the space below their curve is \
@@ -27,6 +29,7 @@ pub fn section(points: &Points) -> Section {
     Section {
         id: super::EXPERIMENT.to_owned(),
         title: "Scaling".to_owned(),
+        question: QUESTION,
         lead: LEAD.to_owned(),
         outcomes: String::new(),
         facts: Vec::new(),
@@ -50,7 +53,12 @@ fn throughput(points: &Points, system: ScaledSystem) -> Option<Figure> {
     let mut drawn: Vec<_> = ScaledForm::ALL.into_iter().zip(COLOURS).map(curve).collect();
     // The comparison first, so that it is behind the others.
     drawn.reverse();
-    let svg = curves(&Curves { unit: "transactions per second".to_owned(), x_unit: "cores".to_owned(), curves: drawn });
+    let svg = curves(&Curves {
+        unit: "transactions per second".to_owned(),
+        x_unit: "cores".to_owned(),
+        x_names: &[],
+        curves: drawn,
+    });
     let caption =
         "Medians; ratios are medians of the ratios within each round, with half of their interquartile range.";
     Some(Figure {

@@ -75,7 +75,7 @@ fn the_page_has_the_papers_figures_and_the_report_collects_it() {
     assert!(ran.out.contains("report.html"), "{}", ran.out);
     let page = std::fs::read_to_string(results.join("report.html")).unwrap();
     assert!(
-        page.contains("OLTP through the Looking Glass") && page.contains(">Limits<"),
+        page.contains("OLTP through the Looking Glass") && page.contains(">Limits, a quick run<"),
         "the page has both experiments"
     );
     let ran = run(&["report", "--results", text(&dir.path().join("nowhere"))]);

@@ -15,7 +15,7 @@ use crate::program::shared::seconds;
 /// execution, by sessions, by the share of transactions that need the disk, by computation, with the paper's disks and
 /// processor, modelled, and with those of today. Prints every table of the paper with its numbers beside those
 /// measured, and each claim with its verdict. Writes a page and its numbers to the directory of results. Fails if a run
-/// does; never because of a measurement.
+/// does, or, unless it is quick, if a claim differs from the paper without a known reason.
 #[derive(Args)]
 pub struct CharmArguments {
     /// Measure less: one short round of warehouses of a tenth of their size; about three minutes

@@ -6,6 +6,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use glassbox_lab::charm::{self, CharmPart, CharmPlan, EXPERIMENT};
+use glassbox_lab::claim::outcomes;
 use glassbox_lab::points::{self, Points};
 use glassbox_workloads::format;
 use serde_json::json;
@@ -14,7 +15,7 @@ pub use arguments::CharmArguments;
 
 use super::child::command;
 use super::report;
-use super::shared::{MeasurementBar, of_report, put};
+use super::shared::{MeasurementBar, of_report, put, put_surprises};
 use glassbox_program::exit::{self, Verdict};
 use glassbox_program::results::{machine, report_to};
 
@@ -36,10 +37,15 @@ pub fn run(arguments: &CharmArguments) -> anyhow::Result<Verdict> {
     for (title, table) in charm::tables(&points) {
         writeln!(out, "\n{title}\n{}", of_report(&table))?;
     }
-    writeln!(out, "\n{}", of_report(&charm::verdicts(&points)))?;
-    writeln!(out, "{counted}")?;
+    if let Some(verdicts) = charm::verdicts(&points) {
+        writeln!(out, "\n{}", of_report(&verdicts))?;
+    }
+    let are_explained = put_surprises(&charm::claims(&points), &mut *out)?;
+    writeln!(out, "\n{}\n{counted}", outcomes(&charm::claims(&points)))?;
     write(&mut *out, arguments, &plan, &points)?;
-    Ok(Verdict::Good)
+    // A short run, on a database of a tenth of the size, shows the shape of its numbers only.
+    let is_whole = !plan.is_quick && rounds == plan.rounds;
+    Ok(if are_explained || !is_whole { Verdict::Good } else { Verdict::Bad })
 }
 
 /// Counts instructions of today's part, and returns a note on how; without valgrind, on how to install it.

@@ -21,6 +21,7 @@ pub fn run(arguments: &LimitsArguments) -> anyhow::Result<Verdict> {
     let mut out = report_to(arguments.common.json.as_deref());
     let plan = arguments.plan();
     let configuration = json!({
+        "quick": arguments.quick,
         "scale": plan.scale,
         "mix": "looking-glass",
         "partitions": 1,

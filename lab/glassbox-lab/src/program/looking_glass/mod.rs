@@ -128,10 +128,9 @@ fn print(out: &mut dyn Write, points: &Points) -> std::io::Result<()> {
         writeln!(out, "\n{}", of_report(&table))?;
     }
     writeln!(out, "\n{}", of_report(&tables::accesses(points)))?;
-    for table in [looking_glass::claims(points), tables::goals_table(points)] {
-        if !table.rows.is_empty() {
-            writeln!(out, "\n{}", of_report(&table))?;
-        }
+    let goals = Some(tables::goals_table(points)).filter(|table| !table.rows.is_empty());
+    for table in [looking_glass::claims(points), goals].into_iter().flatten() {
+        writeln!(out, "\n{}", of_report(&table))?;
     }
     if let Some(outcomes) = looking_glass::outcomes(points) {
         writeln!(out, "\n{outcomes}")?;
@@ -148,6 +147,7 @@ fn print(out: &mut dyn Write, points: &Points) -> std::io::Result<()> {
 fn write(out: &mut dyn Write, arguments: &LookingGlassArguments, points: &Points) -> anyhow::Result<()> {
     let (plan, counting) = (arguments.plan(), arguments.counting());
     let configuration = json!({
+        "quick": arguments.quick,
         "scale": plan.scale,
         "clients": 1,
         "transactions": plan.transactions,

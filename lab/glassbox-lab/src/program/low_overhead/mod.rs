@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
-use glassbox_lab::low_overhead::{self, SimulationPlan, put_claims, simulate, unexplained};
+use glassbox_lab::low_overhead::{self, SimulationPlan, put_claims, simulate};
 use glassbox_lab::points::{self, Points};
 use serde_json::json;
 
 use super::report::{self, DIRECTORY};
-use super::shared::{Group, MeasurementBar, of_report, put_all};
+use super::shared::{Group, MeasurementBar, of_report, put_all, put_surprises};
 use glassbox_program::exit::{self, Verdict};
 use glassbox_program::results::report_to;
 
@@ -120,7 +120,7 @@ fn simulated(out: &mut dyn std::io::Write, arguments: &LowOverheadArguments) -> 
         for table in low_overhead::throughput_tables(&points) {
             writeln!(out, "\n{}", of_report(&table))?;
         }
-        return Ok((group(&plan, points), true));
+        return Ok((group(arguments.quick, &plan, points), true));
     }
     put_claims(&mut points);
     if let Some(outcomes) = low_overhead::outcomes(&points) {
@@ -132,23 +132,16 @@ fn simulated(out: &mut dyn std::io::Write, arguments: &LowOverheadArguments) -> 
     for sentence in low_overhead::sentences(&points) {
         writeln!(out, "\n{sentence}")?;
     }
-    let wrong = unexplained(&points);
-    for claim in &wrong {
-        let (from, to) = claim.bounds;
-        writeln!(
-            out,
-            "\nUNEXPLAINED: {}, {}: {:.2} {}, not within {from} to {to}",
-            claim.figure, claim.claim, claim.here, claim.unit
-        )?;
-    }
-    if wrong.is_empty() && !exit::interrupted() {
+    let are_explained = put_surprises(&low_overhead::claims(&points), out)?;
+    if are_explained && !exit::interrupted() {
         writeln!(out, "\nchecks: every claim is within its bounds, or it is known why not")?;
     }
-    Ok((group(&plan, points), wrong.is_empty()))
+    Ok((group(arguments.quick, &plan, points), are_explained))
 }
 
-fn group(plan: &SimulationPlan, points: Points) -> Group {
+fn group(quick: bool, plan: &SimulationPlan, points: Points) -> Group {
     let configuration = json!({
+        "quick": quick,
         "partitions": 2,
         "clients": 40,
         "costs": plan.costs.map_or_else(|| json!("the paper's"), |costs| json!(costs)),

@@ -128,6 +128,7 @@ fn tpcc_command(process: &TpccProcess) -> Vec<String> {
 fn write(out: &mut dyn Write, arguments: &ScalingArguments, points: &Points) -> anyhow::Result<()> {
     let (plan, counting) = (arguments.plan(), arguments.counting());
     let configuration = json!({
+        "quick": arguments.quick,
         "cores": plan.cores,
         "warehouses_per_core": plan.warehouses,
         "small": plan.small,
