@@ -1,8 +1,10 @@
 //! Options of the engine and its log, as they are written on the command line.
 
+use std::collections::BTreeMap;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use glassbox::config::{ClassicConfig, Execution, ExecutionPolicy, Granularity, HybridPolicy};
+use glassbox::config::{ClassRule, ClassicConfig, Execution, ExecutionPolicy, Granularity, HybridPolicy};
 use glassbox::{Architecture, Config, LogKind};
 
 /// The engine and its options.
@@ -32,6 +34,47 @@ pub struct EngineOptions {
     /// (classic) [default: auto, and conventional]
     #[arg(long, value_enum)]
     execution: Option<ExecutionOption>,
+    /// Execution of one procedure, where it differs from --execution, such as new_order=two-stage; may be repeated;
+    /// --architecture classic only
+    #[arg(long, value_name = "PROCEDURE=EXECUTION", value_parser = execution_of)]
+    execution_of: Vec<(String, ExecutionOption)>,
+    /// Rule by which hybrid execution chooses between two-stage and optimistic; --architecture classic only [default:
+    /// ratios]
+    #[arg(long, value_enum)]
+    class_rule: Option<ClassRuleOption>,
+    /// Milliseconds between searches for deadlocks; 0: whenever a transaction begins to wait; --architecture classic
+    /// only [default: 0]
+    #[arg(long, value_name = "MS")]
+    detect_deadlocks_every_ms: Option<u64>,
+}
+
+/// The rule of hybrid execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ClassRuleOption {
+    /// The share of executions that need the disk, as the paper's
+    Ratios,
+    /// The measured times of fetches and conversions
+    Cost,
+}
+
+impl ClassRuleOption {
+    /// The name on the command line.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ratios => "ratios",
+            Self::Cost => "cost",
+        }
+    }
+}
+
+/// A procedure and its execution, as an argument.
+fn execution_of(text: &str) -> Result<(String, ExecutionOption), String> {
+    let names = "conventional, two-stage, optimistic or hybrid";
+    let (procedure, execution) =
+        text.split_once('=').ok_or_else(|| format!("use PROCEDURE=EXECUTION, with {names}"))?;
+    let known = ExecutionOption::from_str(execution, false).ok().filter(|it| it.classic(ClassRule::Ratios).is_some());
+    let execution = known.ok_or_else(|| format!("`{execution}` is no execution of a procedure: use {names}"))?;
+    Ok((procedure.to_owned(), execution))
 }
 
 /// How transactions are executed.
@@ -82,13 +125,13 @@ impl ExecutionOption {
     }
 
     /// On the classic engine.
-    fn classic(self) -> Option<ExecutionPolicy> {
+    fn classic(self, rule: ClassRule) -> Option<ExecutionPolicy> {
         match self {
             Self::Auto | Self::Caller | Self::Core | Self::Thread => None,
             Self::Conventional => Some(ExecutionPolicy::Conventional),
             Self::TwoStage => Some(ExecutionPolicy::TwoStage),
             Self::Optimistic => Some(ExecutionPolicy::Optimistic),
-            Self::Hybrid => Some(ExecutionPolicy::Hybrid(HybridPolicy::default())),
+            Self::Hybrid => Some(ExecutionPolicy::Hybrid(HybridPolicy { rule, ..HybridPolicy::default() })),
         }
     }
 }
@@ -152,7 +195,9 @@ impl EngineOptions {
             .with_granularity(granularity)
             .with_escalate_at(escalate_at)
             .with_escalate_page_at(escalate_page_at)
-            .with_execution(self.execution().classic().unwrap_or_default());
+            .with_execution(self.execution().classic(self.rule()).unwrap_or_default())
+            .with_execution_of(self.policies())
+            .with_detect_deadlocks_every_ms(self.detect_deadlocks_every_ms);
         let partitions = if self.is_classic() { Config::default().partitions } else { config.partitions };
         let execution = self.execution().partitioned().unwrap_or_default();
         let config = config.with_architecture(architecture).with_classic(classic).with_partitions(partitions);
@@ -163,6 +208,20 @@ impl EngineOptions {
     pub fn execution(&self) -> ExecutionOption {
         let default = if self.is_classic() { ExecutionOption::Conventional } else { ExecutionOption::Auto };
         self.execution.unwrap_or(default)
+    }
+
+    fn rule(&self) -> ClassRule {
+        match self.class_rule {
+            Some(ClassRuleOption::Cost) => ClassRule::Cost,
+            Some(ClassRuleOption::Ratios) | None => ClassRule::Ratios,
+        }
+    }
+
+    /// The executions of single procedures.
+    fn policies(&self) -> BTreeMap<String, ExecutionPolicy> {
+        let policy =
+            |(name, execution): &(String, ExecutionOption)| Some((name.clone(), execution.classic(self.rule())?));
+        self.execution_of.iter().filter_map(policy).collect()
     }
 
     /// Whether the classic engine is chosen.
@@ -192,7 +251,7 @@ impl EngineOptions {
         let execution = self.execution();
         let (fits, other) = match self.architecture {
             ArchitectureOption::Partitioned => (execution.partitioned().is_some(), ArchitectureOption::Classic),
-            ArchitectureOption::Classic => (execution.classic().is_some(), ArchitectureOption::Partitioned),
+            ArchitectureOption::Classic => (execution.classic(self.rule()).is_some(), ArchitectureOption::Partitioned),
         };
         if !fits {
             let (execution, other) = (execution.name(), other.name());
@@ -216,6 +275,9 @@ impl EngineOptions {
             ("--locks", self.locks.is_some()),
             ("--escalate-at", self.escalate_at.is_some()),
             ("--escalate-page-at", self.escalate_page_at.is_some()),
+            ("--execution-of", !self.execution_of.is_empty()),
+            ("--class-rule", self.class_rule.is_some()),
+            ("--detect-deadlocks-every-ms", self.detect_deadlocks_every_ms.is_some()),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             None => Ok(()),
@@ -235,9 +297,13 @@ impl EngineOptions {
             ("--escalate-at", self.escalate_at.map(|count| count.to_string())),
             ("--escalate-page-at", self.escalate_page_at.map(|count| count.to_string())),
             ("--execution", self.execution.map(|execution| execution.name().to_owned())),
+            ("--class-rule", self.class_rule.map(|rule| rule.name().to_owned())),
+            ("--detect-deadlocks-every-ms", self.detect_deadlocks_every_ms.map(|ms| ms.to_string())),
         ];
-        let given = values.into_iter().filter_map(|(name, value)| Some([name.to_owned(), value?]));
-        given.flatten().collect()
+        let of = |(name, execution): &(String, ExecutionOption)| format!("{name}={}", execution.name());
+        let of_procedures = self.execution_of.iter().map(|it| ("--execution-of", Some(of(it))));
+        let given = values.into_iter().chain(of_procedures);
+        given.filter_map(|(name, value)| Some([name.to_owned(), value?])).flatten().collect()
     }
 }
 

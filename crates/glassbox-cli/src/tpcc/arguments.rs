@@ -13,7 +13,7 @@ use glassbox_program::options::{Common, DurabilityOption, cores};
 use crate::options::{EngineOptions, LogOption};
 
 /// Options that stacks do not have.
-const NOT_OF_STACKS: [&str; 22] = [
+const NOT_OF_STACKS: [&str; 25] = [
     "partitions",
     "clients",
     "in_flight",
@@ -28,6 +28,9 @@ const NOT_OF_STACKS: [&str; 22] = [
     "escalate_at",
     "escalate_page_at",
     "execution",
+    "execution_of",
+    "class_rule",
+    "detect_deadlocks_every_ms",
     "dir",
     "fresh",
     "explain_waits",

@@ -220,9 +220,31 @@ fn an_execution_of_the_other_engine_is_refused() {
         ),
         (&["--execution", "hybrid"][..], "--execution hybrid needs --architecture classic"),
         (&["--disk", "cloud"][..], "--disk needs --architecture classic"),
+        (&["--execution-of", "payment=two-stage"][..], "--execution-of needs --architecture classic"),
+        (&["--class-rule", "cost"][..], "--class-rule needs --architecture classic"),
+        (&["--detect-deadlocks-every-ms", "5"][..], "--detect-deadlocks-every-ms needs --architecture classic"),
+        (&["--execution-of", "payment"][..], "use PROCEDURE=EXECUTION, with conventional, two-stage,"),
+        (&["--execution-of", "payment=core"][..], "`core` is no execution of a procedure: use conventional,"),
     ] {
         let ran = run(&[&["tpcc", "--small"], arguments].concat());
         assert!(ran.err.contains(message), "{}", ran.err);
         assert_ne!(ran.status, Some(0));
     }
+}
+
+#[test]
+fn one_procedure_has_an_execution_of_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let database = dir.path().join("db");
+    let run_with = |of: &str| {
+        let more =
+            ["--fresh", "--seconds", "0.3", "--execution", "hybrid", "--class-rule", "cost", "--execution-of", of];
+        let more = [&more[..], &["--detect-deadlocks-every-ms", "5", "--explain-execution"]].concat();
+        run(&with(text(&database), &more))
+    };
+    let ran = run_with("new_order=conventional");
+    let line = ran.out.lines().find(|line| line.starts_with("execution   new_order")).unwrap_or_default();
+    assert!(ran.status == Some(0) && line.contains("conventional"), "{}{}", ran.out, ran.err);
+    let ran = run_with("new-order=conventional");
+    assert!(ran.status != Some(0) && ran.err.contains("names the procedure `new-order`"), "{}{}", ran.out, ran.err);
 }

@@ -96,7 +96,7 @@ impl ProcedureExecution {
     }
 
     fn of(engine: &classic::Engine, at: usize, procedure: &classic::ProcedureStages) -> Self {
-        let kind = (procedure.name, procedure.policy, procedure.class());
+        let kind = (procedure.name, procedure.policy(), procedure.class());
         Self::of_sums(kind, engine.stage_sums(at), engine.most_pinned(at))
     }
 

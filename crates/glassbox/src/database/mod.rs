@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::answer::Answer;
 use crate::catalog::Catalog;
-use crate::config::{Config, Durability};
+use crate::config::{Config, Durability, ExecutionPolicy};
 use crate::database::any_transaction::AnyTransaction;
 use crate::database::bulk_load::BulkLoad;
 use crate::database::checkpointer::Checkpointer;
@@ -292,6 +292,26 @@ impl Database {
     /// come last, as one. `None`: the partitioned engine has no stages.
     pub fn explain_execution(&self) -> Option<Vec<ProcedureExecution>> {
         self.inner.engine.as_classic().map(ProcedureExecution::all)
+    }
+
+    /// Executes a procedure of the catalog under another policy from now on; transactions that run end as they began.
+    /// The configuration of the next opening decides again.
+    ///
+    /// # Errors
+    /// [`Error::Config`] when the catalog does not have the procedure, and on the partitioned engine, which has no
+    /// stages.
+    pub fn set_execution(&self, procedure: &str, policy: ExecutionPolicy) -> Result<(), Error> {
+        self.inner.check_process()?;
+        let Some(engine) = self.inner.engine.as_classic() else {
+            let message = "transactions of the partitioned engine have no stages: open the database with \
+                           Architecture::Classic";
+            return Err(Error::Config(message.to_owned()));
+        };
+        let Some(at) = engine.procedures().iter().position(|known| known.name == procedure) else {
+            return Err(Error::Config(format!("the program's catalog does not have the procedure `{procedure}`")));
+        };
+        engine.procedures()[at].set_policy(policy, &engine.stage_sums(at));
+        Ok(())
     }
 
     /// Reads and writes of a simulated buffer pool with the same replacement policy, given the recorded fixes one after

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use glassbox::config::ClassicConfig;
+use glassbox::config::{ClassicConfig, ExecutionPolicy, HybridPolicy};
 use glassbox::record::Bytes;
-use glassbox::{Catalog, Config, Database, Record, Transaction};
+use glassbox::stats::ExecutionClass;
+use glassbox::{Catalog, Config, Database, Declared, Error, KeySet, Procedure, Record, Stop, Transaction};
 
 /// Four to a page.
 #[derive(Record, Clone, Copy)]
@@ -77,4 +78,52 @@ fn many_threads_make_progress_with_the_smallest_pool() {
         .unwrap();
     assert_eq!(sum, 4 * counts.iter().sum::<u64>());
     database.close().unwrap();
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Touch {
+    id: u32,
+}
+
+impl Procedure for Touch {
+    const NAME: &'static str = "touch";
+    type Output = ();
+
+    fn declare(&self, set: &mut impl KeySet) -> Declared {
+        set.write::<Wide>(&self.id);
+        Declared::Complete
+    }
+
+    fn run<T: Transaction>(&self, tx: &mut T) -> Result<(), Stop> {
+        tx.update::<Wide, _>(&self.id, |row| row.value += 1).map(drop)
+    }
+}
+
+#[test]
+fn the_policy_of_a_procedure_changes_on_an_open_database() {
+    let catalog = || Catalog::new().table::<Wide>().procedure::<Touch>();
+    let directory = tempfile::tempdir().unwrap();
+    let database = Database::open(directory.path(), Config::classic(ClassicConfig::default()), catalog()).unwrap();
+    database.transaction(|tx| tx.insert(&Wide { id: 1, value: 0, filler: Bytes([1; 1800]) })).unwrap();
+    let hybrid = ExecutionPolicy::Hybrid(HybridPolicy::default());
+    let mut calls = 0;
+    for (policy, class, counted) in [
+        (ExecutionPolicy::Conventional, ExecutionClass::Conventional, 0),
+        (ExecutionPolicy::TwoStage, ExecutionClass::TwoStage, 10),
+        (ExecutionPolicy::Optimistic, ExecutionClass::Optimistic, 20),
+        (hybrid, ExecutionClass::TwoStage, 30),
+        (ExecutionPolicy::Conventional, ExecutionClass::Conventional, 30),
+    ] {
+        database.set_execution("touch", policy).unwrap();
+        (0..10).for_each(|_| database.call(&Touch { id: 1 }).unwrap());
+        calls += 10;
+        let touch = &database.explain_execution().unwrap()[0];
+        assert_eq!((touch.policy, touch.class, touch.executions), (policy, class, counted));
+    }
+    assert_eq!(database.transaction(|tx| Ok(tx.get::<Wide>(&1)?.unwrap().value)).unwrap(), calls);
+    let unknown = database.set_execution("touhc", hybrid).unwrap_err();
+    assert!(matches!(&unknown, Error::Config(why) if why.contains("`touhc`")), "{unknown}");
+    let partitioned = Database::in_memory(Config::default(), catalog()).unwrap();
+    let refused = partitioned.set_execution("touch", hybrid).unwrap_err();
+    assert!(matches!(&refused, Error::Config(why) if why.contains("Architecture::Classic")), "{refused}");
 }

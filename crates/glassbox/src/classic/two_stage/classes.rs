@@ -6,7 +6,7 @@
 use std::any::TypeId;
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
@@ -143,17 +143,45 @@ impl Closures {
 pub(crate) struct ProcedureStages {
     pub(crate) id: TypeId,
     pub(crate) name: &'static str,
-    pub(crate) policy: ExecutionPolicy,
+    state: Mutex<PolicyState>,
+    /// The properties of the policy for which an execution asks: [`STAGED`], …
+    properties: AtomicU8,
     /// Whether executions of any policy are counted.
     is_counted: bool,
     class: AtomicU8,
-    memory: Mutex<Remembered>,
     /// Whether a fetch stage has ended ([`FETCHED`]), and whether by declaration alone ([`DECLARED`]).
     fetched: AtomicU8,
 }
 
 const FETCHED: u8 = 1;
 const DECLARED: u8 = 2;
+
+/// Executions may have two stages.
+const STAGED: u8 = 1;
+/// The class follows from executions.
+const HYBRID: u8 = 2;
+/// Older executions count less.
+const FORGETS: u8 = 4;
+/// An operate stage after a fetch stage is converted at a missing page, too.
+const CONVERTS_MISSED: u8 = 8;
+
+fn properties(policy: ExecutionPolicy) -> u8 {
+    match policy {
+        ExecutionPolicy::Conventional => 0,
+        ExecutionPolicy::TwoStage | ExecutionPolicy::Optimistic => STAGED,
+        ExecutionPolicy::Hybrid(HybridPolicy { memory, converts_missed, .. }) => {
+            let forgets = if matches!(memory, ClassMemory::HalfLife(_)) { FORGETS } else { 0 };
+            STAGED | HYBRID | forgets | if converts_missed { CONVERTS_MISSED } else { 0 }
+        }
+    }
+}
+
+/// A policy, and the executions from which the hybrid one classifies.
+#[derive(Debug)]
+struct PolicyState {
+    policy: ExecutionPolicy,
+    memory: Remembered,
+}
 
 /// What the hybrid policy remembers; older executions count less.
 #[derive(Debug, Default)]
@@ -172,27 +200,58 @@ struct Remembered {
 
 impl ProcedureStages {
     pub(crate) fn new(id: TypeId, name: &'static str, policy: ExecutionPolicy, is_counted: bool) -> Self {
+        let state = PolicyState { policy: ExecutionPolicy::Conventional, memory: Remembered::default() };
+        let stages = Self {
+            id,
+            name,
+            state: Mutex::new(state),
+            properties: AtomicU8::new(0),
+            is_counted,
+            class: AtomicU8::new(ExecutionClass::Conventional as u8),
+            fetched: AtomicU8::new(0),
+        };
+        stages.set_policy(policy, &StageSums::default());
+        stages
+    }
+
+    /// Executes the procedure under another policy from now on; `sums`: what was counted before, which decides nothing.
+    pub(crate) fn set_policy(&self, policy: ExecutionPolicy, sums: &StageSums) {
         let policy = if MAKES_TRIAL_RUNS { policy } else { ExecutionPolicy::Conventional };
         let class = match policy {
             ExecutionPolicy::Conventional => ExecutionClass::Conventional,
             ExecutionPolicy::TwoStage | ExecutionPolicy::Hybrid(_) => ExecutionClass::TwoStage,
             ExecutionPolicy::Optimistic => ExecutionClass::Optimistic,
         };
-        Self {
-            id,
-            name,
-            policy,
-            is_counted,
-            class: AtomicU8::new(class as u8),
-            memory: Mutex::default(),
-            fetched: AtomicU8::new(0),
-        }
+        let mut state = self.state();
+        *state = PolicyState { policy, memory: Remembered { seen: *sums, ..Remembered::default() } };
+        self.class.store(class as u8, Ordering::Relaxed);
+        self.properties.store(properties(policy), Ordering::Relaxed);
+    }
+
+    /// The policy.
+    pub(crate) fn policy(&self) -> ExecutionPolicy {
+        self.state().policy
+    }
+
+    fn state(&self) -> MutexGuard<'_, PolicyState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[inline(always)]
+    fn has(&self, property: u8) -> bool {
+        self.properties.load(Ordering::Relaxed) & property != 0
+    }
+
+    /// Whether an operate stage after a fetch stage is converted at a missing page, too.
+    #[inline(always)]
+    pub(crate) fn converts_missed(&self) -> bool {
+        self.has(CONVERTS_MISSED)
     }
 
     /// Whether its executions may have two stages, or are counted as if they did.
     #[inline(always)]
     pub(crate) fn is_staged(&self) -> bool {
-        self.policy != ExecutionPolicy::Conventional || self.is_counted
+        self.has(STAGED) || self.is_counted
     }
 
     /// The class now.
@@ -243,20 +302,20 @@ impl ProcedureStages {
     }
 
     fn forgets(&self) -> bool {
-        matches!(self.policy, ExecutionPolicy::Hybrid(HybridPolicy { memory: ClassMemory::HalfLife(_), .. }))
+        self.has(FORGETS)
     }
 
     /// Whether a session that has counted so many executions is to classify the procedure.
     #[inline(always)]
     pub(crate) fn is_due(&self, executions: u64) -> bool {
-        executions.is_multiple_of(CLASSIFIED_EVERY) && matches!(self.policy, ExecutionPolicy::Hybrid(_))
+        executions.is_multiple_of(CLASSIFIED_EVERY) && self.has(HYBRID)
     }
 
     /// Classifies the procedure from what all sessions have counted (Charm, §3.3).
     #[cold]
     pub(crate) fn classify(&self, sums: &StageSums) {
-        let ExecutionPolicy::Hybrid(policy) = self.policy else { return };
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        let PolicyState { policy: ExecutionPolicy::Hybrid(policy), ref mut memory } = *state else { return };
         memory.add(sums, policy.memory);
         let (missed, two_stage) = memory.ratios();
         let (was_conventional, is_missed) =
@@ -377,6 +436,23 @@ mod tests {
             procedure.classify(&sums(executions, needed_two, missed));
             assert_eq!(procedure.class(), class, "{executions} executions, {needed_two}, {missed}");
         }
+    }
+
+    #[test]
+    fn another_policy_forgets_what_was_counted_under_the_one_before() {
+        let procedure = hybrid(ClassMemory::Cumulative);
+        procedure.classify(&sums(1_000, 0, 0));
+        assert_eq!(procedure.class(), ExecutionClass::Optimistic);
+        procedure.set_policy(ExecutionPolicy::Conventional, &sums(1_000, 0, 0));
+        assert!(!procedure.is_staged() && !procedure.is_due(32));
+        procedure.classify(&sums(2_000, 2_000, 0));
+        assert_eq!(procedure.class(), ExecutionClass::Conventional, "only the hybrid policy classifies");
+        let policy = HybridPolicy { memory: ClassMemory::Cumulative, ..HybridPolicy::default() };
+        procedure.set_policy(ExecutionPolicy::Hybrid(policy), &sums(2_000, 2_000, 0));
+        assert!(procedure.is_staged() && procedure.is_due(32) && procedure.class() == ExecutionClass::TwoStage);
+        procedure.classify(&sums(2_500, 2_000, 0));
+        assert_eq!(procedure.class(), ExecutionClass::Optimistic, "of the last 500 none needed two stages");
+        assert_eq!(procedure.policy(), ExecutionPolicy::Hybrid(policy));
     }
 
     #[test]

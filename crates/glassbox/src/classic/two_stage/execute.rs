@@ -6,7 +6,6 @@ use crate::classic::engine::Engine;
 use crate::classic::lock;
 use crate::classic::page::miss::{self, OnMiss};
 use crate::classic::stack::{Session, Stack};
-use crate::config::ExecutionPolicy;
 use crate::executed::Count;
 use crate::io::Clock;
 
@@ -122,10 +121,10 @@ impl Stages {
     /// Whether an operate stage is converted at a missing page.
     fn may_convert<S: Stack>(&self, engine: &Engine<S>) -> bool {
         self.conversions < MOST_CONVERSIONS
-            && match (self.class, engine.procedures[self.at].policy) {
-                (ExecutionClass::Optimistic, _) => true,
-                (ExecutionClass::TwoStage, ExecutionPolicy::Hybrid(policy)) => policy.converts_missed,
-                _ => false,
+            && match self.class {
+                ExecutionClass::Optimistic => true,
+                ExecutionClass::TwoStage => engine.procedures[self.at].converts_missed(),
+                ExecutionClass::Conventional => false,
             }
     }
 
@@ -181,7 +180,8 @@ impl Stages {
             if self.is_fetched || stage.begun == Stage::Optimistic {
                 counts.fetched.add_one();
                 counts.fetched_accesses.add(stage.accesses);
-                counts.missed.add(reads);
+                // A page that could not be pinned may be gone again, whatever was fetched.
+                counts.missed.add(if session.pins.is_refused() { 0 } else { reads });
             }
         }
         self.pinned = self.pinned.max(session.pins.len() as u64);
