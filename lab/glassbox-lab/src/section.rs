@@ -53,9 +53,9 @@ impl Figure {
 }
 
 impl Table {
-    /// Whether its first column holds names or sentences, which are broken into lines.
-    pub(crate) fn has_long_names(&self) -> bool {
-        self.rows.iter().filter_map(|row| row.first()).any(|name| name.chars().count() > 40)
+    /// Whether there are long names or sentences, so that all cells are broken into lines.
+    pub(crate) fn has_long_cells(&self) -> bool {
+        self.rows.iter().flatten().any(|cell| cell.chars().count() > 40)
     }
 
     /// A table with these titles of columns.
