@@ -17,6 +17,7 @@ pub(crate) mod sessions;
 mod tests;
 pub(crate) mod ticket;
 
+use std::any::TypeId;
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -294,22 +295,20 @@ impl Database {
         self.inner.engine.as_classic().map(ProcedureExecution::all)
     }
 
-    /// Executes a procedure of the catalog under another policy from now on; transactions that run end as they began.
-    /// The configuration of the next opening decides again.
+    /// Executes a procedure under another policy from now on. The configuration of the next opening decides again.
     ///
     /// # Errors
-    /// [`Error::Config`] when the catalog does not have the procedure, and on the partitioned engine, which has no
-    /// stages.
-    pub fn set_execution(&self, procedure: &str, policy: ExecutionPolicy) -> Result<(), Error> {
+    /// [`Error::UnknownProcedure`] when the catalog does not have it, and [`Error::Config`] on the partitioned engine,
+    /// which has no stages.
+    pub fn set_execution<P: Procedure>(&self, policy: ExecutionPolicy) -> Result<(), Error> {
         self.inner.check_process()?;
         let Some(engine) = self.inner.engine.as_classic() else {
             let message = "transactions of the partitioned engine have no stages: open the database with \
                            Architecture::Classic";
             return Err(Error::Config(message.to_owned()));
         };
-        let Some(at) = engine.procedures().iter().position(|known| known.name == procedure) else {
-            return Err(Error::Config(format!("the program's catalog does not have the procedure `{procedure}`")));
-        };
+        let known = engine.procedures().iter().position(|known| known.id == TypeId::of::<P>());
+        let at = known.ok_or(Error::UnknownProcedure { name: P::NAME })?;
         engine.procedures()[at].set_policy(policy, &engine.stage_sums(at));
         Ok(())
     }

@@ -114,16 +114,18 @@ fn the_policy_of_a_procedure_changes_on_an_open_database() {
         (hybrid, ExecutionClass::TwoStage, 30),
         (ExecutionPolicy::Conventional, ExecutionClass::Conventional, 30),
     ] {
-        database.set_execution("touch", policy).unwrap();
+        database.set_execution::<Touch>(policy).unwrap();
         (0..10).for_each(|_| database.call(&Touch { id: 1 }).unwrap());
         calls += 10;
         let touch = &database.explain_execution().unwrap()[0];
         assert_eq!((touch.policy, touch.class, touch.executions), (policy, class, counted));
     }
     assert_eq!(database.transaction(|tx| Ok(tx.get::<Wide>(&1)?.unwrap().value)).unwrap(), calls);
-    let unknown = database.set_execution("touhc", hybrid).unwrap_err();
-    assert!(matches!(&unknown, Error::Config(why) if why.contains("`touhc`")), "{unknown}");
+    let config = Config::classic(ClassicConfig::default());
+    let other = Database::open(directory.path().join("other"), config, Catalog::new().table::<Wide>()).unwrap();
+    let unknown = other.set_execution::<Touch>(hybrid).unwrap_err();
+    assert!(matches!(unknown, Error::UnknownProcedure { name: "touch" }), "{unknown}");
     let partitioned = Database::in_memory(Config::default(), catalog()).unwrap();
-    let refused = partitioned.set_execution("touch", hybrid).unwrap_err();
+    let refused = partitioned.set_execution::<Touch>(hybrid).unwrap_err();
     assert!(matches!(&refused, Error::Config(why) if why.contains("Architecture::Classic")), "{refused}");
 }

@@ -176,12 +176,14 @@ impl Stages {
             counts.accesses.add(stage.accesses);
             counts.most_accesses.raise(stage.accesses);
             self.operate_reads += reads;
-            self.missed += if self.is_fetched { reads } else { 0 };
-            if self.is_fetched || stage.begun == Stage::Optimistic {
-                counts.fetched.add_one();
-                counts.fetched_accesses.add(stage.accesses);
-                // A page that could not be pinned may be gone again, whatever was fetched.
-                counts.missed.add(if session.pins.is_refused() { 0 } else { reads });
+            // Where a page could not be pinned, it may be gone again: that says nothing of what was fetched.
+            if !session.pins.is_refused() {
+                self.missed += if self.is_fetched { reads } else { 0 };
+                if self.is_fetched || stage.begun == Stage::Optimistic {
+                    counts.fetched.add_one();
+                    counts.fetched_accesses.add(stage.accesses);
+                    counts.missed.add(reads);
+                }
             }
         }
         self.pinned = self.pinned.max(session.pins.len() as u64);

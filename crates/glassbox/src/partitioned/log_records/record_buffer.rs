@@ -79,7 +79,7 @@ impl RecordBuffer {
         if self.bytes.len() - self.len < most {
             self.grow(most)?;
         }
-        // SAFETY: so many bytes are after `len`, or were added; asking again, for each change, costs.
+        // SAFETY: `most` bytes follow `len`, or were added; asking again, for each change, costs.
         Ok(unsafe { self.bytes.get_unchecked_mut(self.len..self.len + most) })
     }
 
