@@ -1,7 +1,7 @@
 //! The paper's claims as numbers, this project's checks, and its goals for the disks of today.
 //!
 //! The bounds of a claim are the paper's number with a tolerance, mostly of a quarter: the paper's machine is modelled,
-//! and rates move by a fifth from run to run. The bounds of a difference are those of full-size runs.
+//! and rates move by a fifth from run to run. The bounds of a difference are round the results of one full-size round.
 
 use glassbox_workloads::tpcc::Kind;
 
@@ -85,7 +85,7 @@ fn of_sessions(points: &Points) -> Vec<Option<Claim>> {
         .map(|it| it.not_reproduced((50.0, 90.0), FEW_DEADLOCKS)),
         claim(("Figure 2a", "New-Orders, HTSTE / 2PL, 1 session"), "nearly the same", gain(1.0), (0.85, 1.15), "×"),
         claim(("Figure 2a", "the same, 4 sessions"), "2.64", gain(4.0), (2.1, 3.2), "×")
-            .map(|it| it.at("Table 7").not_reproduced((1.2, 2.1), PROCESSOR)),
+            .map(|it| it.at("§4.2").not_reproduced((1.2, 2.1), PROCESSOR)),
         claim(("Figure 2a", "the least for 2 to 8 sessions"), "always ahead", least_gain, (1.0, 10.0), "×"),
         claim(
             ("Figure 2b, Table 2", "time of a read, HTSTE / 2PL, 4 sessions"),
@@ -108,10 +108,11 @@ fn of_sessions(points: &Points) -> Vec<Option<Claim>> {
 
 const COMPUTED_UNDER_LOCKS: &str = "A third of the waits are for a computation. Here all of it is at the end of a \
                                     transaction, while it holds its locks.";
-const FEW_DEADLOCKS: &str = "The paper's share falls with sessions, as waits for deadlocks come on top. Here at most \
-                             one transaction in 300 is a victim (1.8 % of the paper's), so there are few such waits.";
-const PROCESSOR: &str = "The gain is at most that of Little's law, 2.43: the modelled processor runs each transaction \
-                         twice, and a transaction waits for the disk for a shorter time than the paper's.";
+const FEW_DEADLOCKS: &str = "The paper's share falls because the delay of true contention begins to dominate. Here \
+                             eight sessions on one modelled processor contend less: a transaction in 300 is a victim, \
+                             3.7 % of the paper's.";
+const PROCESSOR: &str = "The gain is at most that of Little's law (`at most` in the table), because the modelled \
+                         processor runs each transaction twice.";
 const SHORT_QUEUES: &str = "As HTSTE makes fewer transactions than the paper's, its reads queue for a shorter time.";
 
 /// Figure 3, Table 3.
@@ -129,8 +130,7 @@ fn of_waits(points: &Points) -> Vec<Option<Claim>> {
             less_wait(2.0),
             (7.0, 14.0),
             "×",
-        )
-        .map(|it| it.not_reproduced((14.0, 40.0), FEWER_MISSED)),
+        ),
         claim(("Figure 3", "the same, 4 sessions"), "5.26", less_wait(4.0), (3.9, 6.6), "×")
             .map(|it| it.at("Table 7").not_reproduced((6.6, 20.0), FEWER_MISSED)),
         claim(
@@ -142,12 +142,12 @@ fn of_waits(points: &Points) -> Vec<Option<Claim>> {
         ),
         claim(
             ("Table 3", "deadlock victims, HTSTE / 2PL, 2 to 8 sessions together"),
-            "0.22, of 4 sessions",
+            "0.59",
             less_victims,
-            (0.0, 0.6),
+            (0.3, 0.9),
             "×",
         )
-        .map(|it| it.not_reproduced((0.6, 10.0), RARE)),
+        .map(|it| it.not_reproduced((0.9, 10.0), RARE)),
     ]
 }
 
@@ -212,12 +212,11 @@ fn of_missed(points: &Points) -> Vec<Option<Claim>> {
     vec![
         claim(
             ("Table 6", "executions that read under locks, HTSTE, the most"),
-            "4.4 %",
+            "4.4 %, of OTSTE",
             most.reduce(f64::max),
             (2.5, 6.5),
             "%",
-        )
-        .map(|it| it.not_reproduced((0.0, 2.5), FETCHED_TOO)),
+        ),
         claim(
             ("Table 6", "the same, 5 warehouses, 5 sessions / 2"),
             "1.76",
@@ -251,7 +250,6 @@ fn of_missed(points: &Points) -> Vec<Option<Claim>> {
     ]
 }
 
-const FETCHED_TOO: &str = "The fetch stage also visits the pages that a transaction will insert into.";
 const ALIKE: &str = "Payment and Order-Status pin nearly as much as each other.";
 const ALL_PINNED: &str = "Pages are pinned whether they were missing or not, so it hardly depends on the warehouses.";
 
@@ -267,17 +265,15 @@ fn of_computation(points: &Points) -> Vec<Option<Claim>> {
         Some((of(from, predicted)? / of(policy, EXECUTION)? - 1.0).abs() * 100.0)
     });
     let first = |name, says, policy, bounds| claim(("Table 7", name), says, gain(policy, 1.0), bounds, "×");
-    let second = |name, says, policy, bounds| {
-        claim(("Table 7", name), says, gain(policy, IDLE), bounds, "×")
-            .map(|it| it.not_reproduced((0.5, bounds.0), TWICE))
-    };
+    let second = |name, says, policy, bounds| claim(("Table 7", name), says, gain(policy, IDLE), bounds, "×");
     vec![
         claim(("Table 7", "New-Orders, TSTE / HTSTE"), "1.0", same, (0.95, 1.05), "×")
             .map(|it| it.not_reproduced((0.8, 0.95), PAYMENTS)),
         first("New-Orders, TSTE / 2PL", "2.65", TWO_STAGE, (2.1, 3.2))
             .map(|it| it.not_reproduced((1.2, 2.1), PROCESSOR)),
         first("New-Orders, OTSTE / 2PL", "1.88", OPTIMISTIC, (1.5, 2.3)),
-        second("3 ms more, New-Orders, TSTE / 2PL", "2.05", TWO_STAGE, (1.6, 2.5)),
+        second("3 ms more, New-Orders, TSTE / 2PL", "2.05", TWO_STAGE, (1.6, 2.5))
+            .map(|it| it.not_reproduced((0.7, 1.6), TWICE)),
         second("3 ms more, New-Orders, HTSTE / 2PL", "1.78", HYBRID, (1.4, 2.2)),
         second("3 ms more, New-Orders, OTSTE / 2PL", "1.59", OPTIMISTIC, (1.2, 2.0)),
         claim(

@@ -28,7 +28,7 @@ pub(super) const BOUND: &str = "bound";
 pub(super) const EXECUTION: &str = "execution";
 pub(super) const PREDICTED: [&str; 3] = ["predicted_2pl", "predicted_tste", "predicted_otste"];
 
-/// All of them, of every cell.
+/// The metrics of every cell.
 #[cfg(test)]
 pub(super) const METRICS: [&str; 16] = [
     THROUGHPUT,

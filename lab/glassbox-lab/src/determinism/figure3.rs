@@ -5,7 +5,7 @@
 
 use glassbox_sim::determinism::WorkloadShape;
 
-use super::inputs::LOCK_CORE;
+use super::inputs::NONE_DISTRIBUTED;
 use super::jobs::{EvaluationJob, THROUGHPUT, rate};
 use super::plan::{EvaluationPlan, HIGH, LOW, share};
 use super::plot::Plot;
@@ -75,7 +75,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (0.98, 1.02),
             "times",
         )
-        .map(|it| it.at("§3.3.2").by_construction(&[LOCK_CORE])),
+        .map(|it| it.at("§3.3.2").by_construction(&[NONE_DISTRIBUTED])),
         at_half((LOW_CONTENTION, "4 over 2 participants at 50 %, deterministic"), of(LOW_CONTENTION, HASH, 50.0)),
         at_half((LOW_CONTENTION, "4 over 2 participants at 50 %, twin"), of(LOW_CONTENTION, TWIN, 50.0)),
         at_half((HIGH_CONTENTION, "4 over 2 participants at 50 %, deterministic"), of(HIGH_CONTENTION, HASH, 50.0)),

@@ -178,7 +178,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
         slowed("4 threads, 5 % distributed, deterministic", HASH, 5.0).map(|it| it.by_construction(&[SLOW])),
         slowed("4 threads, 20 % distributed, deterministic", HASH, 20.0).map(|it| it.by_construction(&[SLOW])),
         slowed("4 threads, 20 % distributed, twin", TWIN, 20.0)
-            .map(|it| it.resting_on(&[OFFERED]).not_reproduced((0.05, 0.41), BACKLOG)),
+            .map(|it| it.resting_on(&[OFFERED]).not_reproduced((0.05, cliff.0), BACKLOG)),
         claim((BY_TIME, "deterministic, all nodes"), "severely impacted", run(HASH, ALL_KEPT), (0.3, 0.6), "times")
             .map(|it| it.at("§3.5").by_construction(&[SLOW])),
         claim((BY_TIME, "twin, all nodes"), "severely impacted", run(TWIN, ALL_KEPT), (0.3, 0.6), "times")

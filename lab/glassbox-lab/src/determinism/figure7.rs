@@ -106,5 +106,5 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
 }
 
 const FACTOR: &str = "An epoch of 10 ms makes the median at least 5 ms, and a transaction of the twin needs 0.25 ms, \
-                      or 2 ms with its messages. A factor of two means that the paper's twin had queues of \
-                      milliseconds.";
+                      or 2 ms with its messages. A factor of two needs queues of milliseconds in the twin, or shorter \
+                      epochs; the paper gives neither.";

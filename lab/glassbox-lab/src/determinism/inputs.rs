@@ -20,6 +20,7 @@ pub(super) const VOLATILE: &str = "changes of an index entry";
 pub(super) const SLOW: &str = "speed of the slow node";
 pub(super) const OFFERED: &str = "offered load";
 pub(super) const TAIL: &str = "stalls of a node";
+pub(super) const NONE_DISTRIBUTED: &str = "share of distributed transactions";
 
 /// An input.
 pub struct Input {
@@ -45,11 +46,11 @@ fn times(ns: &mut u64, factor: f64) {
 }
 
 /// All inputs.
-pub static INPUTS: [Input; 15] = [
+pub static INPUTS: [Input; 21] = [
     Input {
         name: LOCK,
         value: "4 µs",
-        origin: "solved from the shares of locks in short and long transactions, 30 and 16 % (§3.1.1)",
+        origin: "solved from their share of a long transaction, 16 %; of a short one 40 %, the paper: over 30",
         change: Change::Early(|it, factor| times(&mut it.times.lock_ns, factor)),
     },
     Input {
@@ -134,6 +135,55 @@ pub static INPUTS: [Input; 15] = [
         change: Change::Late(|it, factor| {
             if let OfferedLoad::PerSecond(rate) = &mut it.offered {
                 *rate *= factor;
+            }
+        }),
+    },
+    Input {
+        name: NONE_DISTRIBUTED,
+        value: "0 to 100 %",
+        origin: "the axis of Figures 1, 3 to 6",
+        change: Change::Never,
+    },
+    Input {
+        name: "search for a local deadlock",
+        value: "1 µs",
+        origin: "assumed",
+        change: Change::Early(|it, factor| times(&mut it.times.cycle_ns, factor)),
+    },
+    Input {
+        name: "time until a restart without a deadlock",
+        value: "1 ms",
+        origin: "assumed; wait-die and no-wait",
+        change: Change::Early(|it, factor| times(&mut it.times.retry_ns, factor)),
+    },
+    Input {
+        name: "switch of threads",
+        value: "8 µs",
+        origin: "assumed; threads that block",
+        change: Change::Early(|it, factor| times(&mut it.times.switch_ns, factor)),
+    },
+    Input {
+        name: "transactions in flight",
+        value: "deterministic: 2,000, with VLL 400; twin: 100 for a worker, no new work while 40 wait",
+        origin: "the published code's; VLL: as many as its counters can tell apart",
+        change: Change::Early(|it, factor| {
+            let more = |count: &mut usize| *count = (*count as f64 * factor).round() as usize;
+            match &mut it.system {
+                SystemKind::Deterministic(kind) => more(&mut kind.max_in_flight),
+                SystemKind::Twin(kind) => {
+                    more(&mut kind.max_active);
+                    more(&mut kind.max_waiting);
+                }
+            }
+        }),
+    },
+    Input {
+        name: "calls in a node's queue",
+        value: "100",
+        origin: "the published code's",
+        change: Change::Early(|it, factor| {
+            if let SystemKind::Twin(kind) = &mut it.system {
+                kind.queued_calls = (kind.queued_calls as f64 * factor).round() as usize;
             }
         }),
     },

@@ -81,7 +81,7 @@ pub(super) fn narrow(figure: &Curves) -> String {
 
 fn drawn(figure: &Curves, layout: &Layout) -> String {
     let &Layout { left, width, height, .. } = layout;
-    let below = figure.curves.iter().filter(|curve| !curve.name.is_empty()).count() as f64 * APART;
+    let names_height = figure.curves.iter().filter(|curve| !curve.name.is_empty()).count() as f64 * APART;
     let ends = |of: fn(&(f64, f64)) -> f64| {
         let values = figure.curves.iter().flat_map(|curve| &curve.points).map(of);
         values.fold(f64::MIN_POSITIVE, f64::max)
@@ -91,7 +91,7 @@ fn drawn(figure: &Curves, layout: &Layout) -> String {
     let top = heights.iter().copied().find(|mark| *mark >= most).unwrap_or(most);
     let place = |&(x, y): &(f64, f64)| (left + width * x / right, TOP + height * (1.0 - y / top));
     let beyond = layout.names.unwrap_or(10.0);
-    let under = if layout.names.is_some() { 0.0 } else { below };
+    let under = if layout.names.is_some() { 0.0 } else { names_height };
     draw(left + width + beyond, TOP + height + BOTTOM + under, |canvas| {
         canvas.text(&figure.unit, (6.0, 12.0), Side::Right, 12.0, QUIET);
         for mark in heights.into_iter().filter(|mark| *mark <= top) {
