@@ -164,7 +164,7 @@ pub(super) struct Submitting<'a>(pub(super) &'a Database);
 impl<'a> Call for Submitting<'a> {
     type Answer = Result<Ticket<'a, ()>, Error>;
 
-    #[inline]
+    #[inline(always)]
     fn call<P: Procedure + Copy>(&mut self, _kind: Kind, procedure: &P) -> Self::Answer {
         self.0.submit_with(*procedure, |output| _ = black_box(output))
     }
