@@ -64,18 +64,13 @@ pub fn section(points: &Points) -> Section {
         let what = (title.as_str(), x_unit, "New-Orders per minute");
         lines(points, figure, what, policies, (NEW_ORDERS, minute), known)
     };
-    let at = |x: f64, of: [(&'static str, f64); 2]| of.map(|(name, value)| (name, vec![(x, value)]));
+    // The paper's rates with four sessions and its usual memory.
+    let at = |x: f64| tables::COMPUTATION_OF_PAPER.map(|(policy, rates)| (policy, vec![(x, rates[0].1)]));
     let title = format!("Table 1. Lock wait that is due to others' reads ({MODELLED})");
     let what = (title.as_str(), "sessions", "% of the lock wait");
     let known = [("2PL", tables::OTHERS_READS_OF_PAPER.to_vec())];
     figures.extend(lines(points, SESSIONS, what, &two, (OTHERS_READS, 1.0), &known));
-    figures.extend(rate(
-        SESSIONS,
-        "Figure 2a. New-Orders by sessions",
-        "sessions",
-        &two,
-        &at(4.0, tables::RATES_OF_PAPER),
-    ));
+    figures.extend(rate(SESSIONS, "Figure 2a. New-Orders by sessions", "sessions", &two, &at(4.0)));
     let title = format!("Figure 3. Lock wait of a New-Order ({MODELLED})");
     let what = (title.as_str(), "sessions", "ms");
     figures.extend(lines(
@@ -84,16 +79,10 @@ pub fn section(points: &Points) -> Section {
         what,
         &two,
         (LOCK_WAIT, FASTER as f64),
-        &at(4.0, tables::LOCK_WAITS_OF_PAPER),
+        &tables::LOCK_WAITS_OF_PAPER.map(|(policy, waits)| (policy, waits.to_vec())),
     ));
     let title = "Figure 4. New-Orders by the share that needs the disk";
-    figures.extend(rate(
-        POOLS,
-        title,
-        "% of New-Orders that need the disk",
-        &two,
-        &at(SHARES[0], tables::RATES_OF_PAPER),
-    ));
+    figures.extend(rate(POOLS, title, "% of New-Orders that need the disk", &two, &at(SHARES[0])));
     figures.extend(times(points));
     let known = tables::COMPUTATION_OF_PAPER.map(|(policy, rates)| (policy, rates.to_vec()));
     let title = "Table 7. New-Orders by computation";

@@ -33,6 +33,8 @@ pub struct Input {
 
 /// How an input is multiplied by a factor.
 enum Change {
+    /// A number of nanoseconds, before a figure's own settings.
+    Time(fn(&mut EvaluationSettings) -> &mut u64),
     /// Before a figure's own settings.
     Early(fn(&mut EvaluationSettings, f64)),
     /// After them.
@@ -51,56 +53,41 @@ pub static INPUTS: [Input; 21] = [
         name: LOCK,
         value: "4 µs",
         origin: "solved from their share of a long transaction, 16 %; of a short one 40 %, the paper: over 30",
-        change: Change::Early(|it, factor| times(&mut it.times.lock_ns, factor)),
+        change: Change::Time(|it| &mut it.times.lock_ns),
     },
     Input {
         name: LOCK_BY_VLL,
         value: "1.74 µs",
         origin: "the same, divided by the paper's 2.3 (§3.3.1)",
-        change: Change::Early(|it, factor| times(&mut it.times.lock_vll_ns, factor)),
+        change: Change::Time(|it| &mut it.times.lock_vll_ns),
     },
     Input {
         name: RECORD,
         value: "6 µs",
         origin: "solved as the time of a lock",
-        change: Change::Early(|it, factor| times(&mut it.times.record_ns, factor)),
+        change: Change::Time(|it| &mut it.times.record_ns),
     },
     Input {
         name: COMPUTATION,
         value: "150 µs; TPC-C: 150 µs",
         origin: "15 µs for each of 10 records (§3.1.1); TPC-C: assumed",
-        change: Change::Early(|it, factor| times(&mut it.workload.compute_ns, factor)),
+        change: Change::Time(|it| &mut it.workload.compute_ns),
     },
     Input { name: LOCK_CORE, value: "1 of 5", origin: "the paper's (§3.1)", change: Change::Never },
-    Input {
-        name: MESSAGE,
-        value: "10 µs",
-        origin: "assumed",
-        change: Change::Early(|it, factor| times(&mut it.times.message_ns, factor)),
-    },
+    Input { name: MESSAGE, value: "10 µs", origin: "assumed", change: Change::Time(|it| &mut it.times.message_ns) },
     Input {
         name: DELAY,
         value: "250 µs",
         origin: "assumed; varied in the figure Sensitivity",
-        change: Change::Early(|it, factor| times(&mut it.times.delay_ns, factor)),
+        change: Change::Time(|it| &mut it.times.delay_ns),
     },
-    Input {
-        name: LOOKUP,
-        value: "10 µs",
-        origin: "assumed",
-        change: Change::Early(|it, factor| times(&mut it.times.lookup_ns, factor)),
-    },
-    Input {
-        name: EDGE,
-        value: "15 µs",
-        origin: "assumed",
-        change: Change::Early(|it, factor| times(&mut it.times.edge_ns, factor)),
-    },
+    Input { name: LOOKUP, value: "10 µs", origin: "assumed", change: Change::Time(|it| &mut it.times.lookup_ns) },
+    Input { name: EDGE, value: "15 µs", origin: "assumed", change: Change::Time(|it| &mut it.times.edge_ns) },
     Input {
         name: RESUBMISSION,
         value: "5 ms",
         origin: "assumed",
-        change: Change::Early(|it, factor| times(&mut it.times.resubmission_ns, factor)),
+        change: Change::Time(|it| &mut it.times.resubmission_ns),
     },
     Input {
         name: EPOCH,
@@ -148,19 +135,19 @@ pub static INPUTS: [Input; 21] = [
         name: "search for a local deadlock",
         value: "1 µs",
         origin: "assumed",
-        change: Change::Early(|it, factor| times(&mut it.times.cycle_ns, factor)),
+        change: Change::Time(|it| &mut it.times.cycle_ns),
     },
     Input {
         name: "time until a restart without a deadlock",
         value: "1 ms",
         origin: "assumed; wait-die and no-wait",
-        change: Change::Early(|it, factor| times(&mut it.times.retry_ns, factor)),
+        change: Change::Time(|it| &mut it.times.retry_ns),
     },
     Input {
         name: "switch of threads",
         value: "8 µs",
         origin: "assumed; threads that block",
-        change: Change::Early(|it, factor| times(&mut it.times.switch_ns, factor)),
+        change: Change::Time(|it| &mut it.times.switch_ns),
     },
     Input {
         name: "transactions in flight",
@@ -212,8 +199,10 @@ impl ChangedInput {
     }
 
     pub(super) fn early(self, settings: &mut EvaluationSettings) {
-        if let Change::Early(change) = INPUTS[self.input].change {
-            change(settings, self.factor);
+        match INPUTS[self.input].change {
+            Change::Time(ns) => times(ns(settings), self.factor),
+            Change::Early(change) => change(settings, self.factor),
+            Change::Late(_) | Change::Never => {}
         }
     }
 
