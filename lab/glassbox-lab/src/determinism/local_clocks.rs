@@ -14,7 +14,7 @@ use crate::claim::{Claim, own_check};
 use crate::points::Points;
 use crate::section::Figure;
 
-const FIGURE: &str = "Local clocks";
+pub(super) const FIGURE: &str = "Local clocks";
 /// Late epochs, in percent.
 const LATE: &str = "late";
 /// The mean time from the end of an epoch to its execution.

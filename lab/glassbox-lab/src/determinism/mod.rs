@@ -61,16 +61,27 @@ fn all_jobs(plan: &EvaluationPlan) -> Vec<EvaluationJob> {
     jobs
 }
 
-/// Runs all points of all figures in virtual time; on an interrupt, the results so far.
+/// The names of the figures, one of which can be simulated alone.
+pub fn figures() -> Vec<&'static str> {
+    let mut names: Vec<_> = all_jobs(&EvaluationPlan::new(true, 1)).iter().map(|job| job.figure).collect();
+    names.push(local_clocks::FIGURE);
+    names.retain(|name| !name.ends_with(", runs"));
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Runs all points of the plan's figures in virtual time; on an interrupt, the results so far.
 ///
 /// A run depends on its settings and its seed alone, so results are the same on every machine.
 pub fn simulate(plan: &EvaluationPlan, watch: &dyn Progress) -> Points {
     let mut jobs = all_jobs(plan);
+    jobs.retain(|job| plan.has(job.figure));
     if let Some(changed) = plan.changed {
         jobs.iter_mut().flat_map(|job| &mut job.variants).for_each(|settings| changed.late(settings));
     }
     let mut points = run_all(&jobs, watch);
-    if !watch.interrupted() {
+    if plan.has(local_clocks::FIGURE) && !watch.interrupted() {
         local_clocks::put(plan, &mut points);
     }
     points

@@ -8,6 +8,9 @@ use super::inputs::ChangedInput;
 pub(super) const LOW: u64 = 10_000;
 pub(super) const HIGH: u64 = 100;
 
+/// The end of a figure's name under which its runs are kept.
+const RUNS: &str = ", runs";
+
 /// A contention index as rows call it.
 pub(super) fn contention(hot: u64) -> String {
     format!("CI {}", 1.0 / hot as f64)
@@ -40,6 +43,8 @@ pub struct EvaluationPlan {
     pub seed: u64,
     /// An input that is changed, to see what follows from it.
     pub changed: Option<ChangedInput>,
+    /// The only figure, if not all are simulated: one of [`figures`](super::figures).
+    pub figure: Option<String>,
 }
 
 impl EvaluationPlan {
@@ -59,6 +64,7 @@ impl EvaluationPlan {
                 nodes: vec![1, 8, 24],
                 seed,
                 changed: None,
+                figure: None,
             }
         } else {
             Self {
@@ -74,8 +80,16 @@ impl EvaluationPlan {
                 nodes: vec![1, 2, 4, 8, 16, 32, 48],
                 seed,
                 changed: None,
+                figure: None,
             }
         }
+    }
+
+    /// Whether a figure is simulated; its runs, where they are kept apart, go with it.
+    pub(super) fn has(&self, figure: &str) -> bool {
+        self.figure
+            .as_ref()
+            .is_none_or(|only| figure.strip_prefix(&**only).is_some_and(|it| it.is_empty() || it == RUNS))
     }
 
     /// A run of this plan.

@@ -1,6 +1,8 @@
 //! Horizontal bars, one below the other, with the spread of repeated measurements.
 
+use super::both;
 use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, decades, draw, marks, short};
+use super::narrow::{NarrowBars, NarrowRow, narrow_bars};
 
 /// A figure of horizontal bars.
 #[derive(Debug, Clone)]
@@ -39,25 +41,50 @@ const TOP: f64 = 30.0;
 
 /// Draws the figure.
 pub fn bars(figure: &Bars) -> String {
+    both(&wide(figure), &narrow(figure))
+}
+
+/// The place of a value on the axis, as a share of it, and the marks.
+fn axis(figure: &Bars) -> (impl Fn(f64) -> f64, Vec<f64>) {
     let ends = || figure.lines.iter().flat_map(|line| [Some(line.value), line.spread.map(|(_, high)| high)]).flatten();
     let (low, high) = decades(figure.lines.iter().map(|line| line.value));
     let most = ends().fold(f64::MIN_POSITIVE, f64::max);
-    let x = |value: f64| -> f64 {
-        let share = match figure.logarithmic {
-            true => (value.max(f64::MIN_POSITIVE).log10() - f64::from(low)) / f64::from(high - low),
-            false => value / most,
-        };
-        LABELS + AREA * share.clamp(0.0, 1.0)
+    let is_logarithmic = figure.logarithmic;
+    let share = move |value: f64| match is_logarithmic {
+        true => (value.max(f64::MIN_POSITIVE).log10() - f64::from(low)) / f64::from(high - low),
+        false => value / most,
     };
-    let marks = match figure.logarithmic {
+    let marks = match is_logarithmic {
         true => (low..=high).map(|power| 10_f64.powi(power)).collect(),
-        false => marks(most, 5),
+        false => marks(most, 5).into_iter().filter(|mark| *mark <= most * 1.001).collect(),
     };
+    (share, marks)
+}
+
+fn narrow(figure: &Bars) -> String {
+    let (share, marks) = axis(figure);
+    let rows = figure.lines.iter().map(|line| NarrowRow {
+        label: &line.label,
+        note: &line.note,
+        pieces: vec![(0.0, share(line.value), line.colour, String::new())],
+        spread: line.spread.map(|(least, most)| (share(least), share(most))),
+    });
+    narrow_bars(&NarrowBars {
+        unit: &figure.unit,
+        marks: marks.into_iter().map(|mark| (share(mark), short(mark))).collect(),
+        rows: rows.collect(),
+        legend: &[],
+    })
+}
+
+fn wide(figure: &Bars) -> String {
+    let (share, marks) = axis(figure);
+    let x = |value: f64| LABELS + AREA * share(value).clamp(0.0, 1.0);
     let gaps = figure.lines.iter().skip(1).filter(|line| line.begins).count();
     let bottom = TOP + ROW * figure.lines.len() as f64 + GAP * gaps as f64;
     draw(LABELS + AREA + NOTES, bottom + 30.0, |canvas| {
         canvas.text(&figure.unit, (LABELS, 12.0), Side::Right, 12.0, QUIET);
-        for mark in marks.into_iter().filter(|mark| figure.logarithmic || *mark <= most * 1.001) {
+        for mark in marks {
             canvas.line((x(mark), TOP - 4.0), (x(mark), bottom), GRID, 1);
             canvas.text(&short(mark), (x(mark), bottom + 13.0), Side::Middle, 12.0, QUIET);
         }

@@ -1,5 +1,6 @@
 //! Curves over a common axis, each with its name: at its end, or, for a narrow screen, below.
 
+use super::both;
 use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw, marks, short};
 
 /// A figure of curves.
@@ -62,9 +63,9 @@ const APART: f64 = 17.0;
 /// A dash and the gap after it.
 const DASH: (f64, f64) = (6.0, 4.0);
 
-/// Draws the figure, once for a wide screen or paper, and once for a narrow one; the page shows one of the two.
+/// Draws the figure.
 pub fn curves(figure: &Curves) -> String {
-    format!("<div class=\"wide\">{}</div><div class=\"narrow\">{}</div>", drawn(figure, &WIDE), drawn(figure, &NARROW))
+    both(&drawn(figure, &WIDE), &drawn(figure, &NARROW))
 }
 
 /// Draws the figure for a wide screen.

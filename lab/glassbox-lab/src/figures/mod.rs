@@ -8,6 +8,7 @@ mod bars;
 mod boxes;
 mod canvas;
 mod curves;
+mod narrow;
 mod stacked;
 mod waterfall;
 
@@ -19,6 +20,11 @@ pub use curves::{Curve, Curves, Stroke, curves};
 use curves::{narrow, wide};
 pub use stacked::{Bar, Stacked, stacked};
 pub use waterfall::{Waterfall, WaterfallStep, waterfall};
+
+/// A figure for a wide screen or paper, and for a narrow screen; the page shows one of the two.
+fn both(wide: &str, narrow: &str) -> String {
+    format!("<div class=\"wide\">{wide}</div><div class=\"narrow\">{narrow}</div>")
+}
 
 #[cfg(test)]
 mod tests;

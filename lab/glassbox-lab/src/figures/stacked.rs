@@ -1,6 +1,8 @@
 //! Stacked vertical bars.
 
+use super::both;
 use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw, marks, short};
+use super::narrow::{NarrowBars, NarrowRow, narrow_bars};
 
 /// A figure of stacked bars.
 #[derive(Debug, Clone)]
@@ -41,8 +43,37 @@ const MAX_BAR_WIDTH: f64 = 110.0;
 /// Minimum height of a part with a label.
 const MIN_HEIGHT_FOR_TEXT: f64 = 13.0;
 
-/// Draws the figure.
+/// Draws the figure; for a narrow screen with bars that lie.
 pub fn stacked(figure: &Stacked) -> String {
+    both(&wide(figure), &narrow(figure))
+}
+
+fn narrow(figure: &Stacked) -> String {
+    let most = figure.bars.iter().map(Bar::height).fold(f64::MIN_POSITIVE, f64::max);
+    let rows = figure.bars.iter().map(|bar| {
+        let mut end = 0.0;
+        let piece = |((_, colour), value): (&(String, Colour), &f64)| {
+            let begin = end;
+            end += value / most;
+            let share = format!("{:.0} %", 100.0 * value / bar.height());
+            (begin, end, *colour, if figure.shares { share } else { String::new() })
+        };
+        let shown = figure.parts.iter().zip(&bar.values).filter(|(_, value)| **value > 0.0);
+        NarrowRow { label: &bar.label, note: &bar.note, pieces: shown.map(piece).collect(), spread: None }
+    });
+    narrow_bars(&NarrowBars {
+        unit: &figure.unit,
+        marks: marks(most, 4)
+            .into_iter()
+            .filter(|mark| *mark <= most * 1.001)
+            .map(|it| (it / most, short(it)))
+            .collect(),
+        rows: rows.collect(),
+        legend: &figure.parts,
+    })
+}
+
+fn wide(figure: &Stacked) -> String {
     let slot = (620.0 / figure.bars.len().max(1) as f64).min(MAX_BAR_WIDTH * 1.6);
     let area = slot * figure.bars.len() as f64;
     let most = figure.bars.iter().map(Bar::height).fold(0.0, f64::max);

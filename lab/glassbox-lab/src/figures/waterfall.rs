@@ -1,6 +1,8 @@
 //! A waterfall chart: the rest after each step as horizontal bars, with the difference that each step made.
 
+use super::both;
 use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw, marks, short};
+use super::narrow::{NarrowBars, NarrowRow, narrow_bars};
 
 /// A waterfall chart.
 #[derive(Debug, Clone)]
@@ -33,6 +35,33 @@ const LEFT_OVER: Colour = Colour(0xdd, 0xe1, 0xe7);
 
 /// Draws the figure.
 pub fn waterfall(figure: &Waterfall) -> String {
+    both(&wide(figure), &narrow(figure))
+}
+
+fn narrow(figure: &Waterfall) -> String {
+    let most = figure.steps.iter().map(|step| step.left).fold(f64::MIN_POSITIVE, f64::max);
+    let mut before = figure.steps.first().map_or(0.0, |step| step.left);
+    let rows = figure.steps.iter().map(|step| {
+        let mut pieces = vec![(0.0, step.left / most, LEFT_OVER, String::new())];
+        if step.left < before {
+            pieces.push((step.left / most, before / most, step.colour, String::new()));
+        }
+        before = step.left;
+        NarrowRow { label: &step.label, note: &step.note, pieces, spread: None }
+    });
+    narrow_bars(&NarrowBars {
+        unit: &figure.unit,
+        marks: marks(most, 4)
+            .into_iter()
+            .filter(|mark| *mark <= most * 1.001)
+            .map(|it| (it / most, short(it)))
+            .collect(),
+        rows: rows.collect(),
+        legend: &[],
+    })
+}
+
+fn wide(figure: &Waterfall) -> String {
     let most = figure.steps.iter().map(|step| step.left).fold(f64::MIN_POSITIVE, f64::max);
     let x = |value: f64| LABELS + AREA * value / most;
     let bottom = TOP + ROW * figure.steps.len() as f64;

@@ -55,7 +55,7 @@ pub use schema::put_schema;
 pub use section::section;
 pub use systems::LadderSystem;
 pub use taxes::{orders, table as taxes};
-pub use timing::{LadderPlan, measure, measure_left_out, memory_bytes};
+pub use timing::{LadderPlan, checked_stacks, measure, measure_left_out, memory_bytes};
 
 #[cfg(test)]
 mod tests;

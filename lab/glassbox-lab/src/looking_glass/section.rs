@@ -1,6 +1,7 @@
 //! The experiment's section of a report.
 
 use super::ladder::{BARE, Component, FULL, INSTRUCTIONS, KERNEL, Measure, THROUGHPUT};
+use super::timing::checked_stacks;
 use super::{attribution, btrees, claims, explain, page_sizes, schema, shares, switches, tables, taxes, throughput};
 use crate::claim;
 use crate::points::Points;
@@ -77,6 +78,13 @@ pub fn section(points: &Points) -> Section {
     }
     let notes = [Workload::NewOrder, Workload::Payment].into_iter();
     let mut notes: Vec<_> = notes.flat_map(|workload| explain::sentences(points, workload)).collect();
+    let (_, incomplete) = checked_stacks(points);
+    if !incomplete.is_empty() {
+        notes.push(format!(
+            "Not all transactions were run, so that rows could not be compared, by: {}.",
+            incomplete.join(", ")
+        ));
+    }
     if !points.has(INSTRUCTIONS) {
         notes.push(
             "Instructions were not counted, only times: install valgrind (Debian: apt install valgrind) and run it \

@@ -13,7 +13,7 @@ use super::ladder::{BARE, CYCLES, Component, FULL, INSTRUCTIONS, KERNEL, Measure
 use super::schema::put_schema;
 use super::section::section;
 use super::systems::LadderSystem;
-use super::timing::{LadderPlan, measure, measure_left_out};
+use super::timing::{LadderPlan, checked_stacks, measure, measure_left_out};
 use super::{claims, page_sizes, paper, taxes};
 use crate::claim::{Claim, Outcome};
 use crate::measurement::Silent;
@@ -64,6 +64,11 @@ fn all_stacks_do_the_same_work_and_are_timed() {
         }
     }
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "the databases are removed");
+    let stacks = LadderSystem::ladder().len() - 1;
+    assert_eq!(checked_stacks(&points), (stacks, Vec::new()));
+    points.0.retain(|point| point.row != "bare" || point.metric != "agrees");
+    assert_eq!(checked_stacks(&points), (stacks, vec!["bare"]));
+    assert!(section(&points).notes.iter().any(|note| note.ends_with("by: bare.")), "a stack that stopped is named");
 }
 
 #[test]

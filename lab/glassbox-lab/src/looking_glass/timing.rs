@@ -1,5 +1,6 @@
 //! Throughput: all systems run the same inputs, round after round, in an order that changes.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use anyhow::{Context, ensure};
 use glassbox_workloads::tpcc::Scale;
 use glassbox_workloads::tpcc::random::Random;
 
-use super::ladder::{CYCLES, THROUGHPUT, TIMED_LEFT_OUT};
+use super::ladder::{CYCLES, KERNEL, THROUGHPUT, TIMED_LEFT_OUT};
 use super::subject::{LoadedStack, pool_bytes};
 use super::systems::LadderSystem;
 use crate::machine::quietest_first;
@@ -206,6 +207,16 @@ fn finish(all: Vec<TimedStack>, points: &mut Points, report: &mut dyn FnMut(&str
         }
     }
     Ok(wrong)
+}
+
+/// The stacks that were checked, and of these the ones that did not run all transactions; the kernel is no stack.
+pub fn checked_stacks(points: &Points) -> (usize, Vec<&str>) {
+    let of = |metric: &str| -> BTreeSet<&str> {
+        let of = |point: &&Point| point.figure.starts_with(CHECKED) && point.metric == metric;
+        points.0.iter().filter(of).map(|point| &*point.row).filter(|row| *row != KERNEL).collect()
+    };
+    let checked = of("violations");
+    (checked.len(), checked.difference(&of("agrees")).copied().collect())
 }
 
 fn put(points: &mut Points, row: &str, x: f64, workload: Workload, rate: Spread) {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use glassbox_lab::claim::outcomes;
 use glassbox_lab::determinism::here::{self, HerePlan};
@@ -28,6 +28,9 @@ pub struct DeterminismArguments {
     /// Simulate less: fewer points, each for a shorter time
     #[arg(long)]
     quick: bool,
+    /// Simulate this figure only, such as "Figure 1a"
+    #[arg(long, value_name = "NAME", conflicts_with = "here")]
+    figure: Option<String>,
     /// Instead, run both systems with two partitions on this machine, and compare them with the simulator's prediction;
     /// a prediction that is wrong is reported, and is no failure
     #[arg(long)]
@@ -36,6 +39,9 @@ pub struct DeterminismArguments {
     /// one of them counts as reproduced; half an hour, or 20 minutes with --quick
     #[arg(long, conflicts_with = "here")]
     inputs: bool,
+    /// With --inputs: multiply only this one, such as "time of a lock"
+    #[arg(long, value_name = "NAME", requires = "inputs")]
+    input: Option<String>,
     /// Directory of the page and the results: determinism.html, determinism.jsonl; determinism-here… with --here
     #[arg(long, value_name = "DIR", default_value = DIRECTORY)]
     results: PathBuf,
@@ -56,9 +62,14 @@ pub fn run(arguments: &DeterminismArguments) -> anyhow::Result<Verdict> {
     if *here {
         return run_here(arguments, &mut *out);
     }
-    let plan = EvaluationPlan::new(*quick, *seed);
+    let mut plan = EvaluationPlan::new(*quick, *seed);
+    if let Some(figure) = &arguments.figure {
+        let known = determinism::figures();
+        ensure!(known.contains(&&**figure), "there is no figure \"{figure}\"; choose one of {}", known.join(", "));
+        plan.figure = Some(figure.clone());
+    }
     if *inputs {
-        return run_inputs(&plan, &mut *out);
+        return run_inputs(&plan, arguments.input.as_deref(), &mut *out);
     }
     let commit = glassbox_program::COMMIT;
     writeln!(out, "Deterministic execution, simulated; {} ms of virtual time\ncommit {commit}", plan.measured_ms)?;
@@ -86,8 +97,14 @@ pub fn run(arguments: &DeterminismArguments) -> anyhow::Result<Verdict> {
     Ok(if are_explained { Verdict::Good } else { Verdict::Bad })
 }
 
-/// Changes each input, and looks for claims that follow from it: with a larger one, and again with a smaller one.
-fn run_inputs(plan: &EvaluationPlan, out: &mut dyn Write) -> anyhow::Result<Verdict> {
+/// Changes each input, or one, and looks for claims that follow from it: with a larger one, and again with a smaller one.
+fn run_inputs(plan: &EvaluationPlan, only: Option<&str>, out: &mut dyn Write) -> anyhow::Result<Verdict> {
+    let mut changes: Vec<_> = ChangedInput::all(FACTOR).collect();
+    if let Some(only) = only {
+        let names: Vec<_> = changes.iter().map(|changed| INPUTS[changed.input].name).collect();
+        ensure!(names.contains(&only), "no input \"{only}\" can be multiplied; choose one of {}", names.join(", "));
+        changes.retain(|changed| INPUTS[changed.input].name == only);
+    }
     let run = |changed| {
         let bar = MeasurementBar::new();
         let points = simulate(&EvaluationPlan { changed, ..plan.clone() }, &bar);
@@ -96,7 +113,7 @@ fn run_inputs(plan: &EvaluationPlan, out: &mut dyn Write) -> anyhow::Result<Verd
     };
     let claims = run(None);
     let mut verdict = Verdict::Good;
-    for changed in ChangedInput::all(FACTOR) {
+    for changed in changes {
         let more = run(Some(changed));
         let follow = claims.iter().zip(&more).filter(|(claim, moved)| claim.follows(moved, FACTOR)).count();
         writeln!(out, "{} times {FACTOR}: {follow} numbers move as much", INPUTS[changed.input].name)?;

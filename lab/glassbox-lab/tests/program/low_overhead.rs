@@ -1,45 +1,30 @@
-//! `glassbox-lab low-overhead`, and `glassbox-lab report` of its results.
+//! `glassbox-lab low-overhead`, which the test of the papers' commands runs.
+
+use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{run, run_well, text};
+use crate::common::{Ran, run};
 
-#[test]
-fn the_claims_hold_and_the_page_is_labelled_as_simulated() {
-    let dir = tempfile::tempdir().unwrap();
-    let json = dir.path().join("more.json");
-    let ran = run_well(&[
-        "low-overhead",
-        "--quick",
-        "--only",
-        "simulated",
-        "--results",
-        text(dir.path()),
-        "--json",
-        text(&json),
-    ]);
+/// What a quick simulation of all figures has printed and written.
+pub fn all_claims_are_explained_and_all_figures_drawn(ran: &Ran, results: &Path) {
     assert!(ran.out.contains("it is known why not"), "{}", ran.out);
     for what in ["Figure 4, simulated", "forced locking", "the best scheme, simulated", "t_mp", "211 µs"] {
         assert!(ran.out.contains(what), "{what} is missing: {}", ran.out);
     }
-    let lines = std::fs::read_to_string(&json).unwrap();
-    assert_eq!(lines, std::fs::read_to_string(dir.path().join("low-overhead.jsonl")).unwrap());
+    let lines = std::fs::read_to_string(results.join("low-overhead.jsonl")).unwrap();
     for line in lines.lines() {
         let line: Value = serde_json::from_str(line).expect("every line is JSON");
         assert_eq!((line["experiment"].as_str(), line["simulated"].as_bool()), (Some("low-overhead"), Some(true)));
         assert!(line["metric"] != "unexplained" || line["value"] == 0.0, "{line}");
     }
-    std::fs::remove_file(&json).unwrap();
-    run_well(&["report", "--results", text(dir.path())]);
-    for page in ["low-overhead.html", "report.html"] {
-        let page = std::fs::read_to_string(dir.path().join(page)).unwrap();
-        assert_eq!(
-            (page.matches("<svg").count() - page.matches("class=\"narrow\"").count()),
-            15,
-            "Figures 4 to 9, depth, other schemes, coordinators, batches, overlap, 10 twice, two of the advisor"
-        );
-        assert!(page.contains("Figure 4. Without conflicts (simulated)") && !page.contains("src="), "{page}");
-    }
+    let page = std::fs::read_to_string(results.join("low-overhead.html")).unwrap();
+    assert_eq!(
+        page.matches("<svg").count() - page.matches("class=\"narrow\"").count(),
+        15,
+        "Figures 4 to 9, depth, other schemes, coordinators, batches, overlap, 10 twice, two of the advisor"
+    );
+    assert!(page.contains("Figure 4. Without conflicts (simulated)") && !page.contains("src="), "{page}");
 }
 
 #[test]

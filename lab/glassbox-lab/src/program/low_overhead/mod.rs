@@ -37,6 +37,9 @@ pub struct LowOverheadArguments {
     /// Simulate this figure only, such as "Figure 4"
     #[arg(long, value_name = "NAME")]
     figure: Option<String>,
+    /// Simulate a thousandth of the time: for tests
+    #[arg(long, hide = true)]
+    small: bool,
     /// Do only one of the three
     #[arg(long, value_enum, value_name = "WHAT")]
     only: Option<Part>,
@@ -102,6 +105,9 @@ fn simulated(out: &mut dyn std::io::Write, arguments: &LowOverheadArguments) -> 
         let names = || known.iter().copied().collect::<Vec<_>>().join(", ");
         ensure!(known.contains(&**figure), "there is no figure \"{figure}\"; choose one of {}", names());
         plan.figure = Some(figure.clone());
+    }
+    if arguments.small {
+        (plan.warm_up_ms, plan.measured_ms) = (plan.warm_up_ms / 1_000, plan.measured_ms / 1_000);
     }
     plan.costs = arguments.costs.as_deref().map(here::read_costs).transpose()?;
     let whose = if plan.costs.is_some() { "the given" } else { "the paper's" };
