@@ -213,9 +213,9 @@ pub enum ExecutionPolicy {
     Conventional,
     /// Each transaction runs twice: first without locks and changes, to fetch its pages (the paper's TSTE).
     TwoStage,
-    /// A transaction runs conventionally until a page is missing; then it undoes its changes, releases its locks, and
-    /// goes on without them to fetch its pages (from the beginning, if it had changed rows); then it runs again; at
-    /// most three times (OTSTE).
+    /// A transaction runs conventionally until a page is missing; then it undoes its changes, releases its locks, pins
+    /// the pages that it has touched, and goes on without locks to fetch the others (from the beginning, if it had
+    /// changed rows); then it runs again; at most three times (OTSTE).
     Optimistic,
     /// One of the others for each procedure, by what its transactions did before (HTSTE).
     Hybrid(HybridPolicy),

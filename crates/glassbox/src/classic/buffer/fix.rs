@@ -143,7 +143,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
     #[inline(always)]
     fn fix_present<'a, G: Guard<'a, L>>(&'a self, page: PageId) -> Option<G> {
         let frame = self.table.get(page).filter(|_| self.trace.is_none())?;
-        G::fix(&self.frames, frame, page, false).1
+        G::fix(&self.frames, frame, page, false).1.inspect(|_| miss::note_fixed(page))
     }
 
     #[cold]
@@ -178,6 +178,7 @@ impl<L: Latch, W: WriteAhead> BufferPool<L, W> {
                         if let Some(guard) = guard.as_ref().filter(|_| arrives && waited) {
                             self.count_read(page, guard, began_ns);
                         }
+                        miss::note_fixed(page);
                         return Ok(guard);
                     }
                     (Fix::Busy, _) => {

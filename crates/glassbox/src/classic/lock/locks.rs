@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use super::mode::LockMode;
 use super::name::LockName;
-use crate::classic::ids::{PageId, TxnId};
+use crate::classic::ids::TxnId;
 use crate::classic::page::miss::DiskRead;
 
 /// How a request ended.
@@ -44,11 +44,6 @@ pub(crate) trait Locks {
     /// Locks `name` in `mode`, after the intents on all names above it, which are held to the end for any duration. A
     /// lock that is already held or covered costs little.
     fn lock(&self, owner: &mut Self::Owner, name: LockName, mode: LockMode, wait: bool, duration: Duration) -> Outcome;
-
-    /// Gives the page of each record that the owner has locked.
-    fn each_page(&self, owner: &Self::Owner, each: impl FnMut(PageId)) {
-        let _ = (owner, each);
-    }
 
     /// Notes `reads`, which the owner made while it held its locks, with those who wait for it, before it releases
     /// them.

@@ -14,7 +14,7 @@ use super::name::{LockName, PackedName, RECORD};
 use super::owner::Owner;
 use super::sync::{Mutex, latch, whole};
 use super::table::{LockPartition, Uncontended};
-use crate::classic::ids::{PageId, Rid, StoreId, TxnId};
+use crate::classic::ids::{StoreId, TxnId};
 use crate::classic::page::miss::DiskRead;
 use crate::io::Clock;
 
@@ -229,15 +229,6 @@ impl Locks for LockManager {
             return Outcome::Granted;
         }
         self.lock_any(owner, key, mode, wait, duration)
-    }
-
-    fn each_page(&self, owner: &Owner, mut each: impl FnMut(PageId)) {
-        for (name, _) in owner.locks() {
-            match name {
-                LockName::Record(_, Rid { page, .. }) | LockName::Page(_, page) => each(page),
-                LockName::Volume | LockName::Store(_) | LockName::End(_) => {}
-            }
-        }
     }
 
     fn attribute(&self, owner: &Owner, reads: &[DiskRead]) {

@@ -59,6 +59,23 @@ impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
         read(engine, &pages)
     }
 
+    /// Pins pages as far as the budget allows, and reads those of them that have left memory. Whatever is wrong with
+    /// one, the operate stage meets it again.
+    pub(super) fn pin(&mut self, pages: &[PageId]) {
+        let engine = self.0.engine;
+        let pinning = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
+        let missing: Vec<PageId> = pages.iter().copied().filter(|page| !pinning.try_pin(*page)).collect();
+        if self.0.session.pins.is_refused() {
+            return;
+        }
+        if engine.fetch == FetchMethod::Batches {
+            let _ = engine.pin_budget.bring(&engine.pages, &missing);
+        }
+        for page in missing {
+            let _ = self.pinning(|_, pages| pages.touch(page));
+        }
+    }
+
     /// Fetches what finding a key in an index reads; the record, if there is one.
     fn key(&mut self, index: &IndexStore<S>, key: &[u8]) -> Option<Rid> {
         let found = self.pinning(|engine, pages| Tree::new(pages, &engine.space, &index.tree).find(key, |_| true));

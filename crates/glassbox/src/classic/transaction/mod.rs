@@ -32,11 +32,11 @@ use super::engine::{Engine, IndexStore, TableStores, TreeOf};
 use super::heap::OnPage;
 use super::ids::{PageId, Rid, StoreId};
 use super::lock::{Duration, LockMode, LockName, Locks, Outcome};
-use super::page::miss;
+use super::page::miss::{self, OnMiss};
 use super::page::pages::Pages;
 use super::stack::{Session, Stack};
 use super::tree::{Find, Guess, Neighbour, Next};
-use super::two_stage::{Pinning, Stage, ThreadWaits};
+use super::two_stage::{Stage, ThreadWaits};
 use crate::error::Error;
 use crate::procedure::{DryRun, PartitionSet, PrivateWrites, Retry, Stop};
 use crate::record::{Bounds, Direction, EncodedKey, Index, Key, OrderedRecord, Record, Timestamp};
@@ -123,18 +123,13 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     }
 
     /// Makes an optimistic operate stage, in which `missing` is not in memory, a fetch stage: undoes the changes,
-    /// releases the locks, and pins the pages of the records that were locked, and `missing`.
+    /// releases the locks, and pins the pages that it has touched, and `missing`.
     #[cold]
     pub(super) fn convert(&mut self, missing: PageId) {
         let engine = self.engine;
-        let Session { owner, pins, .. } = &mut *self.session;
-        let pages = Pinning::new(&engine.pages, pins, &engine.pin_budget);
-        engine.locks.each_page(owner, |page| {
-            if pages.is_resident(page) {
-                // One that is latched or has left by now is fetched with those that follow, if it is needed.
-                drop(pages.try_fix_shared(page));
-            }
-        });
+        miss::set(OnMiss::Refuse);
+        let mut touched = miss::touched();
+        touched.push(missing);
         self.stage = Stage::Fetch;
         if self.session.journal.changes() > 0 {
             // What follows would not see them: a fetch stage begins from scratch.
@@ -143,8 +138,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         let undone = engine.abort(self.session);
         self.converted = Some(ThreadWaits::now(&*engine.clock));
         match undone {
-            // Whatever is wrong with it, the operate stage meets it again.
-            Ok(()) => drop(engine.pin_budget.bring(&engine.pages, &[missing])),
+            Ok(()) => FetchStage(self).pin(&touched),
             Err(error) => self.ended = Some(RunFailure::Failed(error)),
         }
     }

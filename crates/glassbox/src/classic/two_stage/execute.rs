@@ -113,7 +113,11 @@ impl Stages {
     }
 
     fn begin_stage(&mut self, stage: Stage, now: ThreadWaits) -> Stage {
-        miss::set(if stage == Stage::Operate { OnMiss::Read } else { OnMiss::Refuse });
+        miss::set(match stage {
+            Stage::Operate => OnMiss::Read,
+            Stage::Optimistic => OnMiss::RefuseAndNote,
+            Stage::Fetch => OnMiss::Refuse,
+        });
         self.began = now;
         stage
     }

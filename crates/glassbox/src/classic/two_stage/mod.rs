@@ -8,9 +8,9 @@
 //! ```text
 //! Conventional   operate
 //! TwoStage       fetch, operate                                                               (the paper's TSTE)
-//! Optimistic     operate; at the first missing page undo, release the locks, and go on from   (OTSTE)
-//!                that access in the fetch stage, or from the beginning if rows were changed;
-//!                then operate from the beginning
+//! Optimistic     operate; at the first missing page undo, release the locks, pin the pages    (OTSTE)
+//!                touched so far, and go on from that access in the fetch stage, or from the
+//!                beginning if rows were changed; then operate from the beginning
 //! Hybrid         one of these, for each procedure by what it did before                       (HTSTE)
 //! ```
 //!
@@ -25,6 +25,9 @@
 //!
 //! *Latches.* The paper locks inner nodes in the fetch stage, because Berkeley DB has no other means to keep a page of
 //! a tree whole. Here latches do that, on all pages, so the fetch stage needs no lock at all.
+//!
+//! *Pages of an optimistic stage.* Only their numbers are noted (`page/miss.rs`), and they are pinned at the conversion;
+//! those that have left memory since are read again, without locks. So a stage without a miss pins nothing.
 //!
 //! *Pins never stop a transaction.* A transaction pins at most its part of half of the frames, and all together leave
 //! every session the frames that it needs at the same time ([`PinBudget`]). Beyond that, pages are read but not pinned.

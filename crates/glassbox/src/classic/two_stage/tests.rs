@@ -5,6 +5,7 @@ mod chain;
 mod declared;
 mod latches;
 mod smallest_pool;
+mod touched;
 
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
