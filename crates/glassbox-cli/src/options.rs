@@ -152,6 +152,8 @@ pub enum LocksOption {
     Record,
     /// The page that a row is on
     Page,
+    /// The page that a row is on, and the leaves of indexes that lead to it, as in Berkeley DB
+    PageAndLeaf,
 }
 
 impl ArchitectureOption {
@@ -170,6 +172,7 @@ impl LocksOption {
         match self {
             Self::Record => "record",
             Self::Page => "page",
+            Self::PageAndLeaf => "page-and-leaf",
         }
     }
 }
@@ -184,6 +187,7 @@ impl EngineOptions {
         let granularity = match self.locks() {
             LocksOption::Record => Granularity::Record,
             LocksOption::Page => Granularity::Page,
+            LocksOption::PageAndLeaf => Granularity::PageAndLeaf,
         };
         let ClassicConfig { page_bytes, pool_bytes, .. } = config.classic;
         let (escalate_at, escalate_page_at) = self.escalation();

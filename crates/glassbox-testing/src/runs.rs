@@ -117,7 +117,7 @@ impl RandomHistory {
         if otherwise {
             config.classic.granularity = match config.classic.granularity {
                 Granularity::Record => Granularity::Page,
-                Granularity::Page => Granularity::Record,
+                Granularity::Page | Granularity::PageAndLeaf => Granularity::Record,
             };
             config.classic.pool_bytes = if config.classic.pool_bytes == 0 { 1 << 20 } else { 0 };
         }

@@ -62,8 +62,12 @@ pub enum Granularity {
     /// A lock for each row.
     #[default]
     Record,
-    /// A lock for each page of rows, as in Berkeley DB.
+    /// A lock for each page of rows.
     Page,
+    /// The same, and a lock for each leaf of an index: exclusive for a transaction that inserts or deletes a key there,
+    /// shared for one that looks for a key or scans. So Berkeley DB locks, as a baseline for comparison; serializability
+    /// does not need it.
+    PageAndLeaf,
 }
 
 /// The `with_…` methods of a configuration: each changes one field.

@@ -65,6 +65,13 @@ fn classic_page_locks() {
 }
 
 #[test]
+fn classic_page_and_leaf_locks() {
+    let mut config = tiny_classic();
+    config.classic.granularity = Granularity::PageAndLeaf;
+    runs(&config);
+}
+
+#[test]
 fn classic_early_escalation_and_a_larger_pool() {
     let mut config = tiny_classic();
     (config.classic.escalate_at, config.classic.pool_bytes) = (2, 1 << 20);

@@ -96,6 +96,11 @@ fn classic_page_locks() {
 }
 
 #[test]
+fn classic_page_and_leaf_locks() {
+    classic_is_right(|config| config.classic.granularity = Granularity::PageAndLeaf);
+}
+
+#[test]
 fn classic_early_escalation() {
     classic_is_right(|config| config.classic.escalate_at = 2);
 }
@@ -108,9 +113,9 @@ fn classic_early_escalation_to_pages() {
     });
 }
 
-/// Under this policy, with locks of rows and of pages; and stages were what they should be.
+/// Under this policy, with locks of rows, of pages, and of leaves; and stages were what they should be.
 fn policy_is_right(policy: ExecutionPolicy, has_run: impl Fn(&ProcedureExecution) -> bool) {
-    for granularity in [Granularity::Record, Granularity::Page] {
+    for granularity in [Granularity::Record, Granularity::Page, Granularity::PageAndLeaf] {
         let mut seen = false;
         for forms in [Forms::Lists, Forms::Clubs, Forms::Both] {
             let database = classic(|config| {

@@ -83,7 +83,7 @@ fn the_looking_glass_mix_on_two_partitions() {
 
 #[test]
 fn the_full_mix_on_the_classic_engine() {
-    for granularity in [Granularity::Record, Granularity::Page] {
+    for granularity in [Granularity::Record, Granularity::Page, Granularity::PageAndLeaf] {
         let database = classic(granularity, ManualClock::default());
         run(Mix::Full, &database);
         assert_eq!(database.verify(), Vec::<String>::new());

@@ -36,7 +36,7 @@ fn loaded() -> (MemoryFiles, usize) {
 fn the_conditions_hold_under_each_policy() {
     let (loaded, bytes) = loaded();
     for policy in POLICIES {
-        for granularity in [Granularity::Record, Granularity::Page] {
+        for granularity in [Granularity::Record, Granularity::Page, Granularity::PageAndLeaf] {
             for sessions in [1, 4, 16] {
                 let classic = ClassicConfig::default()
                     .with_page_bytes(4096)

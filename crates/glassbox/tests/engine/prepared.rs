@@ -322,9 +322,12 @@ fn a_coarser_lock_that_two_of_them_would_need_is_refused() {
 
 #[test]
 fn locks_of_pages_stay_locks_of_pages_where_rows_are_locked() {
+    [Granularity::Page, Granularity::PageAndLeaf].into_iter().for_each(stay_locks_of_pages);
+}
+
+fn stay_locks_of_pages(granularity: Granularity) {
     let files = MemoryFiles::new();
-    let pages = || classic().with_granularity(Granularity::Page);
-    let db = try_open(&files, pages()).unwrap();
+    let db = try_open(&files, classic().with_granularity(granularity)).unwrap();
     db.transaction(|tx| (0..2_000).try_for_each(|id| tx.insert(&Account { id, balance: id as i64 }))).unwrap();
     for (name, id) in [("a", 10), ("b", 1_000), ("c", 1_900)] {
         db.prepare(name, &Take { from: id, reads: id, amount: 0 }).unwrap();

@@ -77,6 +77,8 @@ pub enum CharmPart {
     Paper,
     /// With today's.
     Here,
+    /// Of the paper's, what locks of leaves change.
+    Leaves,
 }
 
 /// A cell.
@@ -104,6 +106,10 @@ pub(super) const POOLS: &str = "pools";
 pub(super) const MISSED: &str = "missed";
 pub(super) const COMPUTATION: &str = "computation";
 pub(super) const PINNED: &str = "pinned";
+/// As [`SESSIONS`], with leaves of indexes that are locked too.
+pub(super) const LEAVES: &str = "leaf locks";
+/// The sessions of that comparison.
+const LEAF_SESSIONS: [usize; 3] = [2, 4, 8];
 pub(super) const HERE: [(&str, Granularity); 2] =
     [("here, page locks", Granularity::Page), ("here, record locks", Granularity::Record)];
 pub(super) const LATENCY: &str = "latency";
@@ -139,8 +145,15 @@ impl CharmPlan {
         if self.part != Some(CharmPart::Here) {
             cells.extend(self.cells_of_2001());
         }
-        if self.part != Some(CharmPart::Paper) {
+        if matches!(self.part, None | Some(CharmPart::Here)) {
             cells.extend(self.cells_of_today());
+        }
+        if self.part == Some(CharmPart::Leaves) {
+            // With the same cells without locks of leaves.
+            let compared: Vec<_> =
+                cells.iter().filter(|it| it.figure == LEAVES).map(|it| (it.row.clone(), it.x)).collect();
+            let is_compared = |cell: &Cell| compared.contains(&(cell.row.clone(), cell.x));
+            cells.retain(|cell| cell.figure == LEAVES || cell.figure == SESSIONS && is_compared(cell));
         }
         cells
     }
@@ -168,6 +181,13 @@ impl CharmPlan {
                 let detect_every_ms = Some(100 / FASTER);
                 let run = RunSettings { detect_every_ms, ..of_2001(Policy::TwoPhaseLocking, sessions, 1.0) };
                 add(DETECTION, Policy::TwoPhaseLocking.name(), x, usual, run);
+            }
+        }
+        for sessions in LEAF_SESSIONS {
+            for policy in [Policy::TwoPhaseLocking, Policy::Hybrid] {
+                let granularity = Granularity::PageAndLeaf;
+                let run = RunSettings { granularity, ..of_2001(policy, sessions, 1.0) };
+                add(LEAVES, policy.name(), sessions as f64, usual, run);
             }
         }
         for share in SHARES {

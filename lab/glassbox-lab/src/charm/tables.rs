@@ -9,7 +9,8 @@ use super::measure::{
     READ_TIME, READS, RESPONSE, THROUGHPUT, VICTIMS, pinned,
 };
 use super::plan::{
-    BATCHES, COMPUTATION, DETECTION, FASTER, FETCH, FOUND, HERE, IDLE, LATENCY, MISSED, PINNED, POOLS, SESSIONS, SHARE,
+    BATCHES, COMPUTATION, DETECTION, FASTER, FETCH, FOUND, HERE, IDLE, LATENCY, LEAVES, MISSED, PINNED, POOLS,
+    SESSIONS, SHARE,
 };
 use super::policy::Policy;
 use crate::claim;
@@ -59,6 +60,7 @@ pub fn all(points: &Points) -> Vec<(&'static str, Table)> {
         ("Table 1. The part of lock wait that is due to other transactions' reads, %", of_others_reads(points)),
         ("Figure 2, Table 2. New-Orders and reads by sessions, with the paper's constants", of_sessions(points)),
         ("Figure 3, Table 3. Lock wait and deadlock victims by sessions", of_waits(points)),
+        ("New-Orders and lock wait with locks of pages of rows, and of leaves too", of_leaves(points)),
         ("Figure 4, Table 4. New-Orders by the share that needs the disk, 4 sessions", of_pools(points)),
         ("Figure 5, Table 5. Times of a New-Order by the share that needs the disk", of_times(points)),
         ("Table 6. Executions that read under locks, HTSTE, %", of_missed(points)),
@@ -140,6 +142,28 @@ fn of_waits(points: &Points) -> Option<Table> {
         of_paper("HTSTE, %", &[(4.0, 0.4)]),
     ];
     table(points, SESSIONS, "sessions", columns)
+}
+
+fn of_leaves(points: &Points) -> Option<Table> {
+    let rate = |figure, row: &'static str| Box::new(move |x| per_minute(points, figure, row, x));
+    let gain = |figure| Box::new(move |x| ratio(points, figure, [HYBRID, LOCKING], x, NEW_ORDERS));
+    let wait =
+        |figure, row: &'static str| Box::new(move |x| Some(value(points, figure, row, x, LOCK_WAIT)? * FASTER as f64));
+    let columns = vec![
+        Column("2PL, a minute, pages", rate(SESSIONS, LOCKING)),
+        Column("and leaves", rate(LEAVES, LOCKING)),
+        Column("HTSTE, pages", rate(SESSIONS, HYBRID)),
+        Column("and leaves", rate(LEAVES, HYBRID)),
+        Column("gain, pages", gain(SESSIONS)),
+        Column("and leaves", gain(LEAVES)),
+        Column("lock wait of a New-Order, 2PL, ms, pages", wait(SESSIONS, LOCKING)),
+        Column("and leaves", wait(LEAVES, LOCKING)),
+        Column("HTSTE, ms, pages", wait(SESSIONS, HYBRID)),
+        Column("and leaves", wait(LEAVES, HYBRID)),
+        Column("victims, 2PL, %, pages", of(points, SESSIONS, LOCKING, VICTIMS)),
+        Column("and leaves", of(points, LEAVES, LOCKING, VICTIMS)),
+    ];
+    table(points, LEAVES, "sessions", columns)
 }
 
 fn of_pools(points: &Points) -> Option<Table> {

@@ -58,7 +58,8 @@ pub(crate) struct Engine<S: Stack = Standard> {
     pub(super) pages: S::Pages,
     pub(super) space: SpaceMap<S::Pages>,
     pub(super) locks: S::Locks,
-    /// What a lock is of in tables of which something is said.
+    /// Lock granularity, and that of tables with their own.
+    pub(super) granularity: Granularity,
     pub(super) granularity_of: BTreeMap<String, Granularity>,
     pub(super) directory: S::Directory,
     pub(super) sessions: S::Sessions,
@@ -138,6 +139,11 @@ impl<S: Stack> Engine<S> {
 
     pub(super) fn page_bytes(&self) -> usize {
         self.pages.page_bytes()
+    }
+
+    /// The lock granularity of a table.
+    pub(super) fn granularity(&self, table: &str) -> Granularity {
+        self.granularity_of.get(table).copied().unwrap_or(self.granularity)
     }
 
     /// Whether it takes work.
@@ -276,6 +282,7 @@ impl<S: Stack> Engine<S> {
             space: SpaceMap::new(pages.clone(), LIMIT_PAGES),
             pages,
             locks,
+            granularity: config.granularity,
             granularity_of: config.granularity_of.clone(),
             directory: S::Directory::default(),
             sessions,
@@ -303,7 +310,7 @@ fn lock_config(config: &ClassicConfig, lock_pages: bool) -> LockConfig {
         // If nothing locks pages, by the configuration or because it is prepared, records need no intents on theirs.
         lock_pages: lock_pages
             || config.escalate_page_at > 0
-            || chosen.into_iter().any(|chosen| *chosen == config::Granularity::Page),
+            || chosen.into_iter().any(|chosen| *chosen != config::Granularity::Record),
         escalate_store_at: limit(config.escalate_at),
         escalate_page_at: limit(config.escalate_page_at),
         broken_s_beside_x: config.broken_locks,
@@ -317,7 +324,7 @@ fn lock_config(config: &ClassicConfig, lock_pages: bool) -> LockConfig {
 pub(super) fn granularity(chosen: config::Granularity) -> LockGranularity {
     match chosen {
         config::Granularity::Record => LockGranularity::Record,
-        config::Granularity::Page => LockGranularity::Page,
+        config::Granularity::Page | config::Granularity::PageAndLeaf => LockGranularity::Page,
     }
 }
 
@@ -420,6 +427,8 @@ pub(crate) struct IndexStore<S: Stack> {
     pub(crate) entry: StoreEntry,
     /// Positions of its key's columns in the table.
     pub(crate) columns: Vec<usize>,
+    /// Whether an access locks the leaf that it reads or changes.
+    pub(crate) locks_leaves: bool,
 }
 
 impl<S: Stack> IndexStore<S> {

@@ -25,10 +25,11 @@ use crate::classic::lock::{LockCounters, Wait};
 use crate::classic::page::pages::{ExclusivePage, Pages};
 use crate::classic::recovery::{self, CheckpointLsns};
 use crate::classic::stack::{Session, Stack, StackLocks, Standard, TableKeys};
-use crate::classic::tree::{Definition, Find, Inserted, MAX_KEY_BYTES, Neighbour, anywhere};
+use crate::classic::tree::{Definition, Find, Inserted, MAX_KEY_BYTES, anywhere};
 use crate::classic::two_stage::Closures;
 use crate::classic::wal::forms::{Logs, Unlogged};
 use crate::classic::wal::transaction::TransactionLog;
+use crate::config::Granularity;
 use crate::error::Error;
 use crate::executed::TableUsage;
 use crate::health::{Until, await_transactions};
@@ -155,7 +156,8 @@ impl<S: Stack> Engine<S> {
     fn index_store(&self, schema: &TableSchema, name: String, columns: Vec<usize>, entry: StoreEntry) -> IndexStore<S> {
         let keys = S::Keys::of(&key_parts(schema, &columns));
         let tree = Definition::new(entry.store, entry.root, keys, self.page_bytes());
-        IndexStore { name, tree, entry, columns }
+        let locks_leaves = self.granularity(&schema.name) == Granularity::PageAndLeaf;
+        IndexStore { name, tree, entry, columns, locks_leaves }
     }
 
     /// The latest store of this name; there must be one.
@@ -450,7 +452,7 @@ impl<S: Stack> Engine<S> {
         table.heap.scan(&self.pages, |rid, row| {
             key.clear();
             encode(&table.schema, &index.columns, row, &mut key);
-            if tree.find(&key, |_: Neighbour| true)? != Find::Found(rid) {
+            if tree.find(&key, |_| true)? != Find::Found(rid) {
                 lost.push(rid);
             }
             Ok(())

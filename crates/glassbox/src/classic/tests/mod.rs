@@ -12,6 +12,7 @@
 //! before you commit them.
 
 mod describe;
+mod leaf_locks;
 mod locks;
 mod log;
 mod pages;

@@ -6,7 +6,7 @@ use std::sync::mpsc::channel;
 use super::trace::say;
 use super::world::{Customer, District, Tx, World, fine, golden, page_locks, usual};
 use crate::classic::engine::sessions::Sessions as _;
-use crate::config::ClassicConfig;
+use crate::config::{ClassicConfig, Granularity};
 use crate::procedure::{Stop, Transaction};
 use crate::record::Direction;
 
@@ -95,6 +95,28 @@ fn page_locks_in_place_of_record_locks() {
         so the second costs nothing, and a change locks all of them. Another table of the same database locks records;
         since pages can be locked, an intent on the page comes before the record.";
     golden("page-locks", caption, &lines);
+}
+
+#[test]
+fn leaf_locks_before_locks_of_what_is_in_the_leaf() {
+    let config = ClassicConfig { granularity: Granularity::PageAndLeaf, ..usual() };
+    let lines = World::new(&config, 800, 0).observe(|tx| {
+        say("get district 40");
+        tx.get::<District>(&40)?;
+        say("update district 42, in the same leaf: next_order + 1");
+        tx.update::<District, _>(&42, |row| row.next_order += 1)?;
+        say("delete district 700");
+        tx.delete::<District>(&700)?;
+        say("insert district 101, for which its leaf has no room");
+        tx.insert(&District { id: 101, next_order: 1, ytd: 0 })?;
+        say("commit");
+        Ok(())
+    });
+    let caption =
+        "Where leaves of indexes are locked too, as Berkeley DB locks all pages, a leaf is locked before what is in it,
+        under its latch: in S to find a row, though the row is changed, in X to delete or insert a key. A split locks
+        the leaf that it has made, when no latch is held any more: it has entries of one that was locked in X.";
+    golden("leaf-locks", caption, &lines);
 }
 
 #[test]

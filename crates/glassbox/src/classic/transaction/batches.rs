@@ -24,7 +24,7 @@ use super::super::lock::LockMode;
 use super::super::stack::Stack;
 use super::super::tree::Guess;
 use super::super::wal::transaction::AccessSavepoint;
-use super::{FetchStage, StackTransaction};
+use super::{FetchStage, FindModes, StackTransaction};
 use crate::procedure::{Stop, Transaction};
 use crate::record::{EncodedKey, Key, Record};
 
@@ -92,7 +92,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         for at in 0..batch.len() {
             if !(S::TWO_STAGE && self.is_fetching()) {
                 let sought = &mut batch[at];
-                match self.find_at::<R>(table, tree, &sought.encoded, sought.guess, mode) {
+                match self.find_at::<R>(table, tree, &sought.encoded, sought.guess, FindModes::of(mode)) {
                     Err(_) if S::TWO_STAGE && self.is_fetching() => {}
                     found => {
                         sought.rid = found?;

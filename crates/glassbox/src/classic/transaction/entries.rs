@@ -8,10 +8,10 @@ use std::ops::ControlFlow;
 use super::super::change::Undo;
 use super::super::directory::Directory;
 use super::super::engine::{IndexStore, TableStores, TreeOf};
-use super::super::ids::Rid;
+use super::super::ids::{PageId, Rid};
 use super::super::lock::{Duration, LockMode, Locks};
 use super::super::stack::{Session, Stack};
-use super::super::tree::{Cursor, Inserted, Near, Neighbour, Removed, Step};
+use super::super::tree::{Cursor, InLeaf, Inserted, Near, Neighbour, Removed, Step};
 use super::super::wal::transaction::AccessSavepoint;
 use super::{AGAIN, DeferredLock, FetchStage, StackTransaction};
 use crate::procedure::{Stop, Transaction};
@@ -72,11 +72,10 @@ impl<S: Stack> StackTransaction<'_, S> {
         let (engine, heap) = (self.engine, table.heap.store());
         loop {
             let Session { journal, owner, fingers, .. } = &mut *self.session;
-            let mut wanted = None;
-            let undo = Undo::Logical;
-            let mut near = Near { key, rid, undo, fingers: Some(fingers), following, followed: 0 };
-            let inserted = tree.insert_near(journal, &mut near, S::Locks::ASKS, |neighbour| {
-                let want = match neighbour {
+            let mut refused = None;
+            let mut near = Near::new((key, rid), Undo::Logical, Some(fingers), following);
+            let inserted = tree.insert_near(journal, &mut near, S::Locks::ASKS, |InLeaf { leaf, found }| {
+                let entry = match found {
                     // Perhaps only until its inserter is rolled back: known once its record can be read.
                     Neighbour::Here(other) => DeferredLock::record(heap, other, LockMode::S),
                     Neighbour::Beyond(next) => DeferredLock {
@@ -84,14 +83,19 @@ impl<S: Stack> StackTransaction<'_, S> {
                         ..DeferredLock::next(next, heap, index, LockMode::X)
                     },
                 };
-                wanted = Some(want);
-                Self::try_lock(&engine.locks, owner, want)
+                Self::try_lock_entry(&engine.locks, owner, index, (leaf, LockMode::X), entry, &mut refused)
             });
-            let followed = near.followed;
-            match self.or_fail(inserted)? {
+            let Near { followed, new_leaves, .. } = near;
+            let inserted = self.or_fail(inserted)?;
+            if S::Locks::ASKS && index.locks_leaves {
+                for leaf in new_leaves.into_iter().filter(|leaf| *leaf != PageId::NONE) {
+                    self.wait_for(DeferredLock::leaf(index, leaf, LockMode::X))?;
+                }
+            }
+            match inserted {
                 Inserted::Done => return Ok(Some(followed)),
                 Inserted::Exists(_) => return Ok(None),
-                Inserted::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
+                Inserted::Refused(_) => self.wait_for(refused.expect("a lock was refused"))?,
             }
         }
     }
@@ -108,15 +112,14 @@ impl<S: Stack> StackTransaction<'_, S> {
         let tree = self.or_fail(engine.look_up(index))?;
         loop {
             let Session { journal, owner, .. } = &mut *self.session;
-            let mut wanted = None;
-            let removed = tree.remove(journal, key, Undo::Logical, |next| {
-                let want = DeferredLock::next(next, heap, index, LockMode::X);
-                wanted = Some(want);
-                Self::try_lock(&engine.locks, owner, want)
+            let mut refused = None;
+            let removed = tree.remove(journal, key, Undo::Logical, |InLeaf { leaf, found }| {
+                let entry = DeferredLock::next(found, heap, index, LockMode::X);
+                Self::try_lock_entry(&engine.locks, owner, index, (leaf, LockMode::X), entry, &mut refused)
             });
             match self.or_fail(removed)? {
                 Removed::Done(_) => return Ok(()),
-                Removed::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
+                Removed::Refused(_) => self.wait_for(refused.expect("a lock was refused"))?,
                 Removed::Missing => return Err(self.fail(self.engine.missing_entry(index))),
             }
         }
@@ -399,11 +402,10 @@ impl<S: Stack> StackTransaction<'_, S> {
                 return FetchStage(self).step(index, cursor);
             }
             let owner = &mut self.session.owner;
-            let mut wanted = None;
-            let step = cursor.step(&tree, |neighbour: Neighbour| {
-                let want = DeferredLock::of(neighbour, heap, index, mode);
-                wanted = Some(want);
-                Self::try_lock(&engine.locks, owner, want)
+            let mut refused = None;
+            let step = cursor.step(&tree, |InLeaf { leaf, found }| {
+                let entry = DeferredLock::of(found, heap, index, mode);
+                Self::try_lock_entry(&engine.locks, owner, index, (leaf, LockMode::S), entry, &mut refused)
             });
             let step = match self.or_fail(step) {
                 Err(_) if S::TWO_STAGE && self.is_fetching() => continue,
@@ -412,7 +414,7 @@ impl<S: Stack> StackTransaction<'_, S> {
             match step {
                 Step::Got(rid) => return Ok(Some(rid)),
                 Step::End => return Ok(None),
-                Step::Refused(_) => self.wait_for(wanted.expect("it was asked for"))?,
+                Step::Refused(_) => self.wait_for(refused.expect("a lock was refused"))?,
             }
         }
     }

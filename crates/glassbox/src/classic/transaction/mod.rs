@@ -15,6 +15,13 @@
 //!                      before
 //! ```
 //!
+//! Where leaves are locked too ([`Granularity::PageAndLeaf`]), a leaf is locked before what is in it: in S to look for a
+//! key or to scan, in X to insert or delete one, to the end. That is more than serializability needs: Berkeley DB locks
+//! so. A transaction that splits a leaf locks the new one as well. After a wait the leaf may have been split, and the
+//! search, which restarts from the root, asks for the lock of the leaf that it comes to.
+//!
+//! [`Granularity::PageAndLeaf`]: crate::config::Granularity::PageAndLeaf
+//!
 //! Behind the last key stands the index's end, which can be locked like a record. Locks are asked for while the leaf
 //! is latched, so that the result of the search still holds when the lock is granted; but without waiting. If another
 //! lock is in the way, the latches are released, the transaction waits, and the access restarts from the root.
@@ -35,7 +42,7 @@ use super::lock::{Duration, LockMode, LockName, Locks, Outcome};
 use super::page::miss::{self, OnMiss};
 use super::page::pages::Pages;
 use super::stack::{Session, Stack};
-use super::tree::{Find, Guess, Neighbour, Next};
+use super::tree::{Find, Guess, InLeaf, Neighbour, Next};
 use super::two_stage::{Stage, ThreadWaits};
 use crate::error::Error;
 use crate::procedure::{DryRun, PartitionSet, PrivateWrites, Retry, Stop};
@@ -92,6 +99,24 @@ pub(super) struct DeferredLock {
     pub(super) name: LockName,
     pub(super) mode: LockMode,
     pub(super) duration: Duration,
+}
+
+/// The modes in which a key that is looked for is locked.
+#[derive(Clone, Copy)]
+pub(super) struct FindModes {
+    pub(super) record: LockMode,
+    /// Of the leaf, where leaves are locked.
+    pub(super) leaf: LockMode,
+}
+
+impl FindModes {
+    /// For a row whose key stays in the index.
+    pub(super) const fn of(record: LockMode) -> Self {
+        Self { record, leaf: LockMode::S }
+    }
+
+    /// For a row that is deleted: two transactions that converted the lock of a leaf would be in a deadlock.
+    pub(super) const DELETED: Self = Self { record: LockMode::X, leaf: LockMode::X };
 }
 
 impl<'e, S: Stack> StackTransaction<'e, S> {
@@ -203,6 +228,31 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         locks.lock(owner, wanted.name, wanted.mode, false, wanted.duration) == Outcome::Granted
     }
 
+    /// Locks an entry without waiting, under the latch of its leaf; before it the leaf, where leaves are locked. Notes in
+    /// `refused` which of the two was not granted.
+    #[inline(always)]
+    fn try_lock_entry(
+        locks: &S::Locks,
+        owner: &mut <S::Locks as Locks>::Owner,
+        index: &IndexStore<S>,
+        (leaf, mode): (PageId, LockMode),
+        entry: DeferredLock,
+        refused: &mut Option<DeferredLock>,
+    ) -> bool {
+        if S::Locks::ASKS && index.locks_leaves {
+            let leaf = DeferredLock::leaf(index, leaf, mode);
+            if !Self::try_lock(locks, owner, leaf) {
+                *refused = Some(leaf);
+                return false;
+            }
+        }
+        let is_granted = Self::try_lock(locks, owner, entry);
+        if !is_granted {
+            *refused = Some(entry);
+        }
+        is_granted
+    }
+
     /// Waits for a lock; no latch is held.
     pub(super) fn wait_for(&mut self, wanted: DeferredLock) -> Result<(), Stop> {
         let locks = &self.engine.locks;
@@ -219,9 +269,9 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         }
     }
 
-    /// The record of a primary key, locked in `mode`; if there is none, the gap is locked in S.
+    /// The record of a primary key, locked in `modes.record`; if there is none, the gap is locked in S.
     #[inline(always)]
-    pub(super) fn find<R: Record>(&mut self, key: &R::Key, mode: LockMode) -> Result<Option<Rid>, Stop> {
+    pub(super) fn find<R: Record>(&mut self, key: &R::Key, modes: FindModes) -> Result<Option<Rid>, Stop> {
         if S::TWO_STAGE && self.is_fetching() {
             return FetchStage(self).find::<R>(key);
         }
@@ -229,7 +279,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         let encoded: R::Encoded = key.encode();
         let guess = encoded.as_u64().map_or(Guess::NONE, |number| self.engine.tree(&table.primary).guess(number));
         let tree = self.or_fail(self.engine.look_up(&table.primary))?;
-        let found = self.find_at::<R>(table, tree, &encoded, guess, mode);
+        let found = self.find_at::<R>(table, tree, &encoded, guess, modes);
         match found {
             Ok(Some(rid)) => table.heap.prefetch(&self.engine.pages, rid),
             Err(_) if S::TWO_STAGE && self.is_fetching() => return FetchStage(self).find::<R>(key),
@@ -246,51 +296,56 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         tree: TreeOf<'_, S>,
         key: &R::Encoded,
         guess: Guess,
-        mode: LockMode,
+        modes: FindModes,
     ) -> Result<Option<Rid>, Stop> {
         let (engine, heap) = (self.engine, table.heap.store());
         if S::TWO_STAGE {
             self.accesses += 1;
         }
         key.for_bytes(R::Key::WIDTH, |bytes| {
-            let owner = &mut self.session.owner;
-            let lock = |rid| Self::try_lock(&engine.locks, owner, DeferredLock::record(heap, rid, mode));
+            let (owner, index, mut refused) = (&mut self.session.owner, &table.primary, None);
+            let lock = |InLeaf { leaf, found }| {
+                let entry = DeferredLock::of(found, heap, index, modes.record);
+                Self::try_lock_entry(&engine.locks, owner, index, (leaf, modes.leaf), entry, &mut refused)
+            };
             match tree.find_at(guess, tree.probe(bytes, key.as_u64()), lock) {
                 Some(Find::Found(rid)) => Ok(Some(rid)),
-                other => self.find_key(table, bytes, mode, other),
+                _ => self.find_key(table, bytes, modes, refused),
             }
         })
     }
 
     // What does not depend on the record's type is compiled once for all of them.
 
-    /// Looks for a key that a guess did not find: in the whole tree, or, if the guess was `refused`, once no lock is
-    /// in the way.
+    /// Looks for a key that a guess did not find: in the whole tree, or, if a lock was `refused` there, once that one
+    /// is not in the way.
     #[inline(never)]
     fn find_key(
         &mut self,
         table: &TableStores<S>,
         key: &[u8],
-        mode: LockMode,
-        refused: Option<Find>,
+        modes: FindModes,
+        mut refused: Option<DeferredLock>,
     ) -> Result<Option<Rid>, Stop> {
-        let (engine, heap) = (self.engine, table.heap.store());
-        let tree = engine.tree(&table.primary);
-        let mut found = refused;
+        let (engine, heap, index) = (self.engine, table.heap.store(), &table.primary);
+        let tree = engine.tree(index);
+        let mut is_known = false;
         loop {
-            match found {
-                Some(Find::Found(rid)) => return Ok(Some(rid)),
-                Some(Find::Missing) => return Ok(None),
-                Some(Find::Refused(by)) => self.wait_for(DeferredLock::of(by, heap, &table.primary, mode))?,
-                None => {}
+            if let Some(wanted) = refused.take() {
+                self.wait_for(wanted)?;
+                is_known = true;
             }
             let owner = &mut self.session.owner;
-            let lock = |by| Self::try_lock(&engine.locks, owner, DeferredLock::of(by, heap, &table.primary, mode));
-            let search = match found {
-                None => tree.find_from_root(tree.probe(key, None), lock),
-                Some(_) => tree.find(key, lock),
+            let lock = |InLeaf { leaf, found }| {
+                let entry = DeferredLock::of(found, heap, index, modes.record);
+                Self::try_lock_entry(&engine.locks, owner, index, (leaf, modes.leaf), entry, &mut refused)
             };
-            found = Some(self.or_fail(search)?);
+            let search = if is_known { tree.find(key, lock) } else { tree.find_from_root(tree.probe(key, None), lock) };
+            match self.or_fail(search)? {
+                Find::Found(rid) => return Ok(Some(rid)),
+                Find::Missing => return Ok(None),
+                Find::Refused(_) => {}
+            }
         }
     }
 
@@ -317,7 +372,7 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
 
     #[inline(always)]
     pub(super) fn get_locked<R: Record>(&mut self, key: &R::Key, mode: LockMode) -> Result<Option<&R>, Stop> {
-        let Some(rid) = self.find::<R>(key, mode)? else { return Ok(None) };
+        let Some(rid) = self.find::<R>(key, FindModes::of(mode))? else { return Ok(None) };
         let table = self.table::<R>()?;
         self.read::<R>(table, rid).map(|row| Some(&*row))
     }
@@ -453,6 +508,12 @@ impl DeferredLock {
             Next::Record(rid) => Self::record(heap, rid, mode),
             Next::End => Self { name: LockName::End(index.store()), mode, duration: Duration::Commit },
         }
+    }
+
+    /// A leaf of an index, to the end.
+    #[inline(always)]
+    pub(super) fn leaf<S: Stack>(index: &IndexStore<S>, leaf: PageId, mode: LockMode) -> Self {
+        Self { name: LockName::Page(index.store(), leaf), mode, duration: Duration::Commit }
     }
 
     /// What a search ends at: the record in `mode`, or the gap in S.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use super::super::lock::LockMode;
 use super::super::stack::Stack;
-use super::StackTransaction;
+use super::{FindModes, StackTransaction};
 use crate::procedure::{Stop, Transaction};
 use crate::record::{Bounds, Direction, Index, OrderedRecord, Record, Timestamp, mix};
 
@@ -31,7 +31,7 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         if S::TWO_STAGE && self.is_fetching() {
             return self.dry(|run| run.update(key, change));
         }
-        let Some(rid) = self.find::<R>(key, LockMode::X)? else { return Ok(None) };
+        let Some(rid) = self.find::<R>(key, FindModes::of(LockMode::X))? else { return Ok(None) };
         let table = self.table::<R>()?;
         self.update_at(table, rid, key, change).map(Some)
     }
@@ -81,7 +81,7 @@ impl<S: Stack> Transaction for StackTransaction<'_, S> {
         if S::TWO_STAGE && self.is_fetching() {
             return self.dry(|run| run.delete::<R>(key));
         }
-        let Some(rid) = self.find::<R>(key, LockMode::X)? else { return Ok(false) };
+        let Some(rid) = self.find::<R>(key, FindModes::DELETED)? else { return Ok(false) };
         let table = self.table::<R>()?;
         self.delete_row::<R>(table, rid, key)?;
         Ok(true)

@@ -13,7 +13,7 @@ mod forward;
 
 use super::keys::Keys;
 use super::node::{MAX_KEY_BYTES, Node};
-use super::tree::{Neighbour, Tree};
+use super::tree::{InLeaf, Neighbour, Tree};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page;
 use crate::classic::page::pages::Pages;
@@ -124,7 +124,7 @@ impl Cursor {
     pub(crate) fn step<P: Pages, S: Space, K: Keys>(
         &mut self,
         tree: &Tree<'_, P, S, K>,
-        admit: impl FnMut(Neighbour) -> bool,
+        admit: impl FnMut(InLeaf<Neighbour>) -> bool,
     ) -> Result<Step<Rid>, Error> {
         let mut rid = [Rid { page: PageId::NONE, slot: 0 }];
         Ok(match self.steps(tree, &mut rid, admit)? {
@@ -146,7 +146,7 @@ impl Cursor {
         &mut self,
         tree: &Tree<'_, P, S, K>,
         out: &mut [Rid],
-        mut admit: impl FnMut(Neighbour) -> bool,
+        mut admit: impl FnMut(InLeaf<Neighbour>) -> bool,
     ) -> Result<Step<usize>, Error> {
         assert!(!out.is_empty(), "room for a record");
         match self.direction {

@@ -15,7 +15,7 @@ use super::fingers::{Finger, Fingers};
 use super::keys::Keys;
 use super::node::EntryBuffer;
 use super::node::{self, Links, MAX_KEY_BYTES, Node, NodeHeader, Sequence};
-use super::tree::{Leaf, Neighbour, Tree, anywhere};
+use super::tree::{InLeaf, Leaf, Neighbour, Tree, anywhere};
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::pages::{ExclusivePage, Pages};
@@ -46,6 +46,27 @@ pub(crate) struct Near<'a> {
     pub(crate) following: &'a [(u64, Rid)],
     /// How many of these were inserted.
     pub(crate) followed: usize,
+    /// The leaves that a split for this insertion has made, which have entries of the leaf that was full.
+    pub(crate) new_leaves: NewLeaves,
+}
+
+/// New leaves: one of a split, and one if the root was a leaf; else none.
+type NewLeaves = [PageId; 2];
+
+/// Those of an insertion without a split.
+const NO_LEAVES: NewLeaves = [PageId::NONE; 2];
+
+impl<'a> Near<'a> {
+    /// An entry, and those that may follow it.
+    #[inline(always)]
+    pub(crate) fn new(
+        (key, rid): (&'a [u8], Rid),
+        undo: Undo,
+        fingers: Option<&'a mut Fingers>,
+        following: &'a [(u64, Rid)],
+    ) -> Self {
+        Self { key, rid, undo, fingers, following, followed: 0, new_leaves: NO_LEAVES }
+    }
 }
 
 /// Where a key belongs in a leaf.
@@ -72,9 +93,9 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         key: &[u8],
         rid: Rid,
         undo: Undo,
-        admit: impl FnMut(Neighbour) -> bool,
+        admit: impl FnMut(InLeaf<Neighbour>) -> bool,
     ) -> Result<Inserted, Error> {
-        let mut near = Near { key, rid, undo, fingers: None, following: &[], followed: 0 };
+        let mut near = Near::new((key, rid), undo, None, &[]);
         self.insert_near(journal, &mut near, true, admit)
     }
 
@@ -88,7 +109,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         journal: &mut J,
         near: &mut Near<'_>,
         asks: bool,
-        mut admit: impl FnMut(Neighbour) -> bool,
+        mut admit: impl FnMut(InLeaf<Neighbour>) -> bool,
     ) -> Result<Inserted, Error> {
         let probe = self.keys().probe(near.key);
         let number = self.keys().number(probe).filter(|_| near.fingers.is_some());
@@ -98,7 +119,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             if let Some(inserted) = self.insert_at(journal, near, page, spot, asks.then_some(&mut admit))? {
                 return Ok(inserted);
             }
-            self.make_room(journal, near.key)?;
+            near.new_leaves = self.make_room(journal, near.key)?;
         }
         loop {
             let (leaf, last) = self.leaf_exclusive(probe)?;
@@ -106,13 +127,14 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             let at = self.keys().smaller(node.entries(), probe);
             if at < node.count && self.keys().is_at(node.entries(), at, probe) {
                 let (other, here) = (node.rid(at), Neighbour::Here(node.rid(at)));
-                return Ok(if admit(here) { Inserted::Exists(other) } else { Inserted::Refused(here) });
+                let is_admitted = admit(InLeaf { leaf: leaf.id, found: here });
+                return Ok(if is_admitted { Inserted::Exists(other) } else { Inserted::Refused(here) });
             }
             let spot = InsertSpot { at, finger, last };
             if let Some(inserted) = self.insert_at(journal, near, leaf, spot, asks.then_some(&mut admit))? {
                 return Ok(inserted);
             }
-            self.make_room(journal, near.key)?;
+            near.new_leaves = self.make_room(journal, near.key)?;
         }
     }
 
@@ -147,12 +169,13 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         near: &mut Near<'_>,
         leaf: Leaf<P::Exclusive<'_>>,
         InsertSpot { at, finger, last }: InsertSpot,
-        admit: Option<&mut impl FnMut(Neighbour) -> bool>,
+        admit: Option<&mut impl FnMut(InLeaf<Neighbour>) -> bool>,
     ) -> Result<Option<Inserted>, Error> {
         let Leaf { id, mut header, mut page } = leaf;
         let node = header.on(&page);
         if let Some(admit) = admit {
-            let (next, admitted) = self.ask_next(&node, at, &mut |next| admit(Neighbour::Beyond(next)))?;
+            let ask = &mut |next| admit(InLeaf { leaf: id, found: Neighbour::Beyond(next) });
+            let (next, admitted) = self.ask_next(&node, at, ask)?;
             if !admitted {
                 return Ok(Some(Inserted::Refused(Neighbour::Beyond(next))));
             }
@@ -272,21 +295,26 @@ struct Split<'s> {
 
 impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// Splits the leaf where the key belongs, if it is full. A full inner node on the way is split first, so a parent
-    /// always has room for a separator, and no more than two levels are latched.
+    /// always has room for a separator, and no more than two levels are latched. The leaves that it has made.
     #[cold]
-    pub(super) fn make_room<J: PageLog>(&self, journal: &mut J, key: &[u8]) -> Result<(), Error> {
+    fn make_room<J: PageLog>(&self, journal: &mut J, key: &[u8]) -> Result<NewLeaves, Error> {
         let probe = self.keys().probe(key);
         let id = self.definition.root();
         let mut parent = LatchedNode { id, page: self.pages.fix_exclusive(id)? };
         let root = self.node(id, &parent.page)?;
+        let mut made = NO_LEAVES;
         if root.count >= self.capacity(root.level) {
-            self.grow(journal, &mut parent)?;
+            let is_leaf = root.level == 0;
+            let child = self.grow(journal, &mut parent)?;
+            if is_leaf {
+                made[0] = child;
+            }
         }
         let mut at_edge = true;
         loop {
             let node = self.node(parent.id, &parent.page)?;
             if node.level == 0 {
-                return Ok(());
+                return Ok(made);
             }
             let (level, at) = (node.level, self.child_at(&node, probe));
             at_edge &= at + 1 == node.count;
@@ -304,6 +332,9 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
                 let separator = separator.bytes();
                 let split = Split { from, sequence, separator, at: at + 1 };
                 let right = self.split(journal, &mut parent, &mut child, &split)?;
+                if level == 1 {
+                    made[1] = right.id;
+                }
                 if self.keys().compare(separator, key).is_le() {
                     child = right;
                 } else {
@@ -314,8 +345,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         }
     }
 
-    /// Moves what is in the root to a new node, its only child. The root becomes one level higher.
-    fn grow<J: PageLog>(&self, journal: &mut J, root: &mut LatchedNode<P::Exclusive<'a>>) -> Result<(), Error> {
+    /// Moves what is in the root to a new node, its only child, which is given back. The root becomes one level higher.
+    fn grow<J: PageLog>(&self, journal: &mut J, root: &mut LatchedNode<P::Exclusive<'a>>) -> Result<PageId, Error> {
         let node = self.node(root.id, &root.page)?;
         let old = node.body().to_vec();
         let Some(level) = node.level.checked_add(1).filter(|level| *level < node::RETIRED) else {
@@ -331,7 +362,8 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         let new = node::body(level, width, Links::NONE, Sequence::NONE, entry.bytes());
         let rebuild = NodeChange::Rebuild { old: &old, new: &new };
         journal.change(&mut root.page, Change::Node(rebuild), Undo::Page)?;
-        journal.end_nested(nested)
+        journal.end_nested(nested)?;
+        Ok(id)
     }
 
     /// Moves the end of `left` to a new node, which is given back latched. The parent has room.

@@ -23,6 +23,7 @@
 //! Locks are not the tree's business. Where one is needed the caller is asked, under the latch, whether he has it
 //! without waiting: for the record of a key found, for that of the next key where one is missing, comes or goes
 //! (next-key locking on records, ARIES/IM "data-only"). If not, the tree changes nothing and lets go of all latches.
+//! The caller is told the leaf too, for page locks as Berkeley DB has them, and the leaves that a split has made.
 //!
 //! # Latches
 //!
@@ -84,4 +85,4 @@ pub(crate) use node::MAX_KEY_BYTES;
 pub(crate) use remove::Removed;
 pub(crate) use schema_keys::{KeyPart, SchemaKeys};
 pub(crate) use tree::Find;
-pub(crate) use tree::{Neighbour, Next, Tree, anywhere};
+pub(crate) use tree::{InLeaf, Neighbour, Next, Tree, anywhere};

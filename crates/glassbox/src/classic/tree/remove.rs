@@ -9,7 +9,7 @@ use super::insert::LatchedNode;
 use super::keys::Keys;
 use super::node::EntryBuffer;
 use super::node::{self, Links, Sequence};
-use super::tree::{Leaf, Next, Tree, anywhere};
+use super::tree::{InLeaf, Leaf, Next, Tree, anywhere};
 use crate::classic::change::{Change, PageLog, Undo};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page::pages::Pages;
@@ -52,7 +52,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         journal: &mut J,
         key: &[u8],
         undo: Undo,
-        mut admit: impl FnMut(Next) -> bool,
+        mut admit: impl FnMut(InLeaf<Next>) -> bool,
     ) -> Result<Removed, Error> {
         let probe = self.keys().probe(key);
         let (Leaf { id, header, mut page }, _) = self.leaf_exclusive(probe)?;
@@ -61,7 +61,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         if at == leaf.count || !self.keys().is_at(leaf.entries(), at, probe) {
             return Ok(Removed::Missing);
         }
-        let (next, admitted) = self.ask_next(&leaf, at + 1, &mut admit)?;
+        let (next, admitted) = self.ask_next(&leaf, at + 1, &mut |found| admit(InLeaf { leaf: id, found }))?;
         if !admitted {
             return Ok(Removed::Refused(next));
         }

@@ -40,6 +40,15 @@ pub(crate) enum Neighbour {
     Beyond(Next),
 }
 
+/// What a caller is asked to admit, while the leaf is latched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InLeaf<T> {
+    /// The leaf where the key belongs.
+    pub(crate) leaf: PageId,
+    /// The key's record, or that of the next key, which may be in another leaf.
+    pub(crate) found: T,
+}
+
 /// A latched leaf.
 pub(super) struct Leaf<G> {
     pub(super) id: PageId,
@@ -258,7 +267,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// # Panics
     /// When the key does not have the tree's width; so do all that take a key.
     #[inline]
-    pub(crate) fn find(&self, key: &[u8], ask: impl FnMut(Neighbour) -> bool) -> Result<Find, Error> {
+    pub(crate) fn find(&self, key: &[u8], ask: impl FnMut(InLeaf<Neighbour>) -> bool) -> Result<Find, Error> {
         let probe = self.keys().probe(key);
         self.find_probe(probe, self.keys().number(probe), ask)
     }
@@ -272,9 +281,9 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         &self,
         probe: K::Probe<'_>,
         number: Option<u64>,
-        mut ask: impl FnMut(Neighbour) -> bool,
+        mut ask: impl FnMut(InLeaf<Neighbour>) -> bool,
     ) -> Result<Find, Error> {
-        match self.find_guessed(probe, number, |rid| ask(Neighbour::Here(rid))) {
+        match self.find_guessed(probe, number, &mut ask) {
             Some(found) => Ok(found),
             None => self.find_from_root(probe, ask),
         }
@@ -286,7 +295,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
         &self,
         probe: K::Probe<'_>,
         number: Option<u64>,
-        ask: impl FnOnce(Rid) -> bool,
+        ask: impl FnOnce(InLeaf<Neighbour>) -> bool,
     ) -> Option<Find> {
         self.find_at(number.map_or(Guess::NONE, |number| self.guess(number)), probe, ask)
     }
@@ -330,7 +339,12 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     /// Looks for the key in what was a leaf of this tree; `None` if it is none, or the key is not there: then
     /// [`Tree::find_from_root`] is to be asked. `ask` is told its record.
     #[inline(always)]
-    pub(crate) fn find_at(&self, guess: Guess, probe: K::Probe<'_>, ask: impl FnOnce(Rid) -> bool) -> Option<Find> {
+    pub(crate) fn find_at(
+        &self,
+        guess: Guess,
+        probe: K::Probe<'_>,
+        ask: impl FnOnce(InLeaf<Neighbour>) -> bool,
+    ) -> Option<Find> {
         if guess.leaf == PageId::NONE {
             return None;
         }
@@ -344,7 +358,9 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             self.keys().find(entries, probe)?
         };
         let rid = leaf.rid(at);
-        Some(if ask(rid) { Find::Found(rid) } else { Find::Refused(Neighbour::Here(rid)) })
+        let here = Neighbour::Here(rid);
+        let is_admitted = ask(InLeaf { leaf: guess.leaf, found: here });
+        Some(if is_admitted { Find::Found(rid) } else { Find::Refused(here) })
     }
 
     /// Looks for a key as [`Tree::find`] does, and remembers where it was.
@@ -355,11 +371,12 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     pub(crate) fn find_from_root(
         &self,
         probe: K::Probe<'_>,
-        mut ask: impl FnMut(Neighbour) -> bool,
+        mut ask: impl FnMut(InLeaf<Neighbour>) -> bool,
     ) -> Result<Find, Error> {
         let Leaf { id, header, page } = self.leaf(|node| self.child_at(node, probe))?;
         let leaf = header.on(&page);
         let at = self.keys().smaller(leaf.entries(), probe);
+        let mut ask = |found| ask(InLeaf { leaf: id, found });
         if at < leaf.count && self.keys().is_at(leaf.entries(), at, probe) {
             if let Some(number) = self.keys().number(probe) {
                 let ends = (self.number_at(&leaf, 0), self.number_at(&leaf, leaf.count - 1));

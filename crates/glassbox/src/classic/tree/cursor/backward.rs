@@ -12,7 +12,7 @@ use crate::classic::page::pages::Pages;
 use crate::classic::space::Space;
 use crate::classic::tree::keys::Keys;
 use crate::classic::tree::node::Node;
-use crate::classic::tree::tree::{Leaf, Neighbour, Tree};
+use crate::classic::tree::tree::{InLeaf, Leaf, Neighbour, Tree};
 use crate::error::Error;
 
 impl Cursor {
@@ -21,7 +21,7 @@ impl Cursor {
         &mut self,
         tree: &Tree<'_, P, S, K>,
         out: &mut [Rid],
-        admit: &mut impl FnMut(Neighbour) -> bool,
+        admit: &mut impl FnMut(InLeaf<Neighbour>) -> bool,
     ) -> Result<Step<usize>, Error> {
         let resumed = match self.progress {
             CursorProgress::Begun => match self.begin_down(tree, admit)? {
@@ -44,7 +44,7 @@ impl Cursor {
             let mut refused = None;
             while place.at > place.end && begin - place.at < out.len() {
                 let rid = node.rid(place.at - 1);
-                if !admit(Neighbour::Here(rid)) {
+                if !admit(InLeaf { leaf: place.leaf, found: Neighbour::Here(rid) }) {
                     refused = Some(Neighbour::Here(rid));
                     break;
                 }
@@ -94,14 +94,15 @@ impl Cursor {
     fn begin_down<'a, P: Pages, S: Space, K: Keys>(
         &mut self,
         tree: &Tree<'a, P, S, K>,
-        admit: &mut impl FnMut(Neighbour) -> bool,
+        admit: &mut impl FnMut(InLeaf<Neighbour>) -> bool,
     ) -> Result<Result<(CursorPlace, P::Shared<'a>), Neighbour>, Error> {
         let keys = tree.keys();
         let probe = keys.probe(self.high.get());
         let Leaf { id: leaf, header, page } = tree.leaf(|node| tree.child_at(node, probe))?;
         let node = header.on(&page);
         let at = keys.not_greater(node.entries(), probe);
-        let (next, admitted) = tree.ask_next(&node, at, &mut |next| admit(Neighbour::Beyond(next)))?;
+        let ask = &mut |next| admit(InLeaf { leaf, found: Neighbour::Beyond(next) });
+        let (next, admitted) = tree.ask_next(&node, at, ask)?;
         if !admitted {
             return Ok(Err(Neighbour::Beyond(next)));
         }

@@ -6,7 +6,7 @@ use crate::classic::page;
 use crate::classic::page::pages::Pages;
 use crate::classic::space::Space;
 use crate::classic::tree::keys::Keys;
-use crate::classic::tree::tree::{Leaf, Neighbour, Next, Tree};
+use crate::classic::tree::tree::{InLeaf, Leaf, Neighbour, Next, Tree};
 use crate::error::Error;
 
 impl Cursor {
@@ -15,7 +15,7 @@ impl Cursor {
         &mut self,
         tree: &Tree<'_, P, S, K>,
         out: &mut [Rid],
-        admit: &mut impl FnMut(Neighbour) -> bool,
+        admit: &mut impl FnMut(InLeaf<Neighbour>) -> bool,
     ) -> Result<Step<usize>, Error> {
         let (mut place, mut page) = match self.resume(tree)? {
             Some(found) => found,
@@ -29,7 +29,7 @@ impl Cursor {
             let mut refused = None;
             while place.at < place.end && place.at - begin < out.len() {
                 let rid = node.rid(place.at);
-                if !admit(Neighbour::Here(rid)) {
+                if !admit(InLeaf { leaf: place.leaf, found: Neighbour::Here(rid) }) {
                     refused = Some(Neighbour::Here(rid));
                     break;
                 }
@@ -49,7 +49,7 @@ impl Cursor {
             let right = node.links().right;
             if place.at < node.count || right == PageId::NONE {
                 let next = if place.at < node.count { Next::Record(node.rid(place.at)) } else { Next::End };
-                return Ok(self.end_up(given, Neighbour::Beyond(next), admit));
+                return Ok(self.end_up(given, InLeaf { leaf: place.leaf, found: Neighbour::Beyond(next) }, admit));
             }
             if given > 0 {
                 return Ok(Step::Got(given));
@@ -65,14 +65,19 @@ impl Cursor {
     }
 
     /// The range ends before this.
-    fn end_up(&mut self, given: usize, what: Neighbour, admit: &mut impl FnMut(Neighbour) -> bool) -> Step<usize> {
+    fn end_up(
+        &mut self,
+        given: usize,
+        what: InLeaf<Neighbour>,
+        admit: &mut impl FnMut(InLeaf<Neighbour>) -> bool,
+    ) -> Step<usize> {
         let admitted = admit(what);
         if admitted {
             self.progress = CursorProgress::Ended;
         }
         match (given, admitted) {
             (0, true) => Step::End,
-            (0, false) => Step::Refused(what),
+            (0, false) => Step::Refused(what.found),
             _ => Step::Got(given),
         }
     }

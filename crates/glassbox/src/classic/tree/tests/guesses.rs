@@ -27,7 +27,7 @@ fn history(entries: usize, rounds: u32, seed: u64) {
                     let key = key(*number, 8);
                     let fingers = Some(&mut sessions[dice.below(2) as usize]);
                     let following = if dice.below(2) == 0 { following } else { &[] };
-                    let mut near = Near { key: &key, rid: *rid, undo: Undo::Logical, fingers, following, followed: 0 };
+                    let mut near = Near::new((&key, *rid), Undo::Logical, fingers, following);
                     let asks = dice.below(2) == 0;
                     let done = fixture.tree().insert_near(&mut journal, &mut near, asks, |_| true).unwrap();
                     assert_eq!(done, Inserted::Done);
@@ -41,8 +41,7 @@ fn history(entries: usize, rounds: u32, seed: u64) {
                 next[sequence as usize] = next[sequence as usize].max(number + 1);
                 let key = key(sequence << 20 | number, 8);
                 let fingers = Some(&mut sessions[0]);
-                let mut near =
-                    Near { key: &key, rid: rid(1), undo: Undo::Logical, fingers, following: &[], followed: 0 };
+                let mut near = Near::new((&key, rid(1)), Undo::Logical, fingers, &[]);
                 match fixture.tree().insert_near(&mut journal, &mut near, true, |_| true).unwrap() {
                     Inserted::Done => assert_eq!(model.insert(key, rid(1)), None),
                     Inserted::Exists(other) => assert_eq!(model.get(&key), Some(&other)),

@@ -1,6 +1,7 @@
 //! What the callers are asked: exactly the records whose locks protect what they read or change.
 
 use super::*;
+use crate::classic::tree::Near;
 use crate::record::Direction;
 
 /// Keys 0, 10, 20 ... 590, in nodes of few entries, so that many neighbours are on other pages.
@@ -27,8 +28,8 @@ fn a_lookup_asks_about_the_key_or_the_next_one() {
             let here = number < 600 && number % 10 == 0;
             let expected = if here { Neighbour::Here(rid(number)) } else { Neighbour::Beyond(above(number)) };
             let mut asked = Vec::new();
-            let found = fixture.tree().find(&key(number, 2), |what| {
-                asked.push(what);
+            let found = fixture.tree().find(&key(number, 2), |InLeaf { found, .. }| {
+                asked.push(found);
                 admitted
             });
             assert_eq!(asked, [expected]);
@@ -45,7 +46,7 @@ fn a_refused_change_changes_nothing() {
     for number in 0..620 {
         let mut journal = fixture.log.journal();
         let mut asked = Vec::new();
-        let mut refuse = |next| {
+        let mut refuse = |InLeaf { found: next, .. }| {
             asked.push(next);
             false
         };
@@ -55,13 +56,13 @@ fn a_refused_change_changes_nothing() {
             assert_eq!(done, Removed::Refused(above(number)));
             for admitted in [false, true] {
                 let here = Neighbour::Here(rid(number));
-                let admit = |what| what == here && admitted;
+                let admit = |what: InLeaf<Neighbour>| what.found == here && admitted;
                 let done = fixture.tree().insert(&mut journal, &key, rid(1), Undo::Logical, admit).unwrap();
                 assert_eq!(done, if admitted { Inserted::Exists(rid(number)) } else { Inserted::Refused(here) });
             }
         } else {
-            let refuse = |what| match what {
-                Neighbour::Beyond(next) => refuse(next),
+            let refuse = |InLeaf { leaf, found }| match found {
+                Neighbour::Beyond(next) => refuse(InLeaf { leaf, found: next }),
                 Neighbour::Here(_) => panic!("it is not there"),
             };
             let done = fixture.tree().insert(&mut journal, &key, rid(1), Undo::Logical, refuse).unwrap();
@@ -94,7 +95,7 @@ fn a_scan_asks_about_each_key_and_the_first_above_the_range() {
                     true
                 };
                 while let Step::Got(count) =
-                    cursor.steps(&fixture.tree(), &mut out, |what| admit(what, &mut asked)).unwrap()
+                    cursor.steps(&fixture.tree(), &mut out, |what| admit(what.found, &mut asked)).unwrap()
                 {
                     found.extend_from_slice(&out[..count]);
                 }
@@ -120,7 +121,7 @@ fn a_refused_step_is_taken_again() {
         loop {
             // Refuse what was not refused the last time.
             let mut now = None;
-            let step = cursor.step(&fixture.tree(), |what| {
+            let step = cursor.step(&fixture.tree(), |InLeaf { found: what, .. }| {
                 let again = refused == Some(what);
                 if !again && now.is_none() {
                     now = Some(what);
@@ -139,6 +140,58 @@ fn a_refused_step_is_taken_again() {
             expected.reverse();
         }
         assert_eq!(got, expected);
+    }
+}
+
+/// The leaf that the caller is asked to lock is the one where the key is or would be, and the one that changes.
+#[test]
+fn a_caller_is_told_the_leaf_where_the_key_belongs() {
+    let fixture = fixture();
+    let leaf_of = |number: u64| {
+        let (tree, key) = (fixture.tree(), key(number, 2));
+        let probe = tree.keys().probe(&key);
+        tree.leaf(|node| tree.child_at(node, probe)).unwrap().id
+    };
+    let leaves: std::collections::BTreeSet<PageId> = (0..620).map(leaf_of).collect();
+    assert!(leaves.len() > 10, "{leaves:?}");
+    let tell = |told: &mut Vec<PageId>, leaf| {
+        told.push(leaf);
+        true
+    };
+    for number in 0..620 {
+        let mut told = Vec::new();
+        fixture.tree().find(&key(number, 2), |asked| tell(&mut told, asked.leaf)).unwrap();
+        assert_eq!(told, [leaf_of(number)]);
+    }
+    for direction in [Direction::Forward, Direction::Backward] {
+        let mut told = Vec::new();
+        let mut cursor = Cursor::new(direction, &key(0, 2), &key(620, 2));
+        while let Step::Got(_) = cursor.step(&fixture.tree(), |asked| tell(&mut told, asked.leaf)).unwrap() {}
+        // Once for the end of the range, in the last leaf.
+        let mut expected: Vec<PageId> = (0..60).map(|number| leaf_of(number * 10)).chain([leaf_of(620)]).collect();
+        if direction == Direction::Backward {
+            expected.reverse();
+        }
+        assert_eq!(told, expected);
+    }
+    let mut journal = fixture.log.journal();
+    for number in (0..600).filter(|number| number % 10 == 5) {
+        let (key, mut told) = (key(number, 2), Vec::new());
+        let mut near = Near::new((&key, rid(number)), Undo::Logical, None, &[]);
+        let (before, pages) = (leaf_of(number), fixture.tree().pages().unwrap());
+        let admit = |asked: InLeaf<Neighbour>| tell(&mut told, asked.leaf);
+        assert_eq!(fixture.tree().insert_near(&mut journal, &mut near, true, admit).unwrap(), Inserted::Done);
+        // The leaf as it was first, and after a split the one that the key went into; and the new ones are named.
+        assert_eq!((told[0], *told.last().unwrap()), (before, leaf_of(number)));
+        let made = fixture.tree().pages().unwrap().into_iter().filter(|page| !pages.contains(page));
+        let made: Vec<PageId> = made.filter(|page| (0..620).any(|number| leaf_of(number) == *page)).collect();
+        let named = near.new_leaves.into_iter().filter(|page| *page != PageId::NONE);
+        assert_eq!(named.collect::<Vec<_>>(), made, "row {number}");
+        let mut told = Vec::new();
+        let admit = |asked: InLeaf<Next>| tell(&mut told, asked.leaf);
+        let before = leaf_of(number);
+        let removed = fixture.tree().remove(&mut journal, &key, Undo::Logical, admit).unwrap();
+        assert_eq!((removed, told), (Removed::Done(rid(number)), vec![before]));
     }
 }
 
