@@ -77,7 +77,7 @@ pub enum CharmPart {
     Paper,
     /// With today's.
     Here,
-    /// Of the paper's, what locks of leaves change.
+    /// The paper's cells with and without locks of leaves.
     Leaves,
 }
 
@@ -106,7 +106,7 @@ pub(super) const POOLS: &str = "pools";
 pub(super) const MISSED: &str = "missed";
 pub(super) const COMPUTATION: &str = "computation";
 pub(super) const PINNED: &str = "pinned";
-/// As [`SESSIONS`], with leaves of indexes that are locked too.
+/// The cells of [`SESSIONS`] with locks of leaves of indexes.
 pub(super) const LEAVES: &str = "leaf locks";
 /// The sessions of that comparison.
 const LEAF_SESSIONS: [usize; 3] = [2, 4, 8];

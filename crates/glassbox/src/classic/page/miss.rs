@@ -39,7 +39,7 @@ const MAX_TOUCHED: usize = 1024;
 /// fixes a leaf and a page of rows in turn.
 struct TouchedPages {
     count: Cell<usize>,
-    /// After two that stand for none.
+    /// The noted ones, after two places that stand for none.
     pages: [Cell<PageId>; MAX_TOUCHED + 2],
 }
 

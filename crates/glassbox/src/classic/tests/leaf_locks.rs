@@ -88,7 +88,7 @@ fn meeting(db: &Database, first: Run<'_>, second: Run<'_>) -> Option<LockName> {
     meeting_then(db, first, second, &|_| Ok(()))
 }
 
-/// The same; the first transaction goes on with `then` before it ends.
+/// The same; the first transaction continues with `then` before it ends.
 fn meeting_then(db: &Database, first: Run<'_>, second: Run<'_>, then: Run<'_>) -> Option<LockName> {
     let engine = engine(db);
     let (has_run, ran) = channel();
@@ -219,7 +219,8 @@ fn a_transaction_that_has_waited_for_a_leaf_looks_for_its_key_again() {
 #[test]
 fn transactions_that_wait_for_each_others_leaves_are_a_deadlock() {
     let db = filled(Granularity::PageAndLeaf);
-    let (met, runs) = (Barrier::new(2), Mutex::new(0));
+    let met = Barrier::new(2);
+    let runs = Mutex::new(0);
     let each = |reads: u64, inserts: u64| {
         let mut is_first = true;
         let run = |tx: &mut StackTransaction<'_, Standard>| {
@@ -248,7 +249,8 @@ fn a_prepared_transaction_keeps_its_leaves_locked_after_a_crash() {
     db.prepare("a", &Insert(LAST + 1)).unwrap();
     // Another database opens what a crash left of this one's files.
     let db = open(&files.after_kill(), Granularity::PageAndLeaf);
-    let (leaf, ended) = (leaf_lock(&db, IN_LAST_LEAF), Mutex::new(false));
+    let leaf = leaf_lock(&db, IN_LAST_LEAF);
+    let ended = Mutex::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             db.transaction(|tx| tx.get::<Wide>(&IN_LAST_LEAF).map(drop)).unwrap();

@@ -105,7 +105,7 @@ pub(super) struct DeferredLock {
 #[derive(Clone, Copy)]
 pub(super) struct FindModes {
     pub(super) record: LockMode,
-    /// Of the leaf, where leaves are locked.
+    /// The mode of the leaf, where leaves are locked.
     pub(super) leaf: LockMode,
 }
 
@@ -303,7 +303,9 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
             self.accesses += 1;
         }
         key.for_bytes(R::Key::WIDTH, |bytes| {
-            let (owner, index, mut refused) = (&mut self.session.owner, &table.primary, None);
+            let owner = &mut self.session.owner;
+            let index = &table.primary;
+            let mut refused = None;
             let lock = |InLeaf { leaf, found }| {
                 let entry = DeferredLock::of(found, heap, index, modes.record);
                 Self::try_lock_entry(&engine.locks, owner, index, (leaf, modes.leaf), entry, &mut refused)

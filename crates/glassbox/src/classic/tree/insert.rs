@@ -53,7 +53,7 @@ pub(crate) struct Near<'a> {
 /// New leaves: one of a split, and one if the root was a leaf; else none.
 type NewLeaves = [PageId; 2];
 
-/// Those of an insertion without a split.
+/// No new leaf.
 const NO_LEAVES: NewLeaves = [PageId::NONE; 2];
 
 impl<'a> Near<'a> {

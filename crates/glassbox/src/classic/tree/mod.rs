@@ -23,7 +23,8 @@
 //! Locks are not the tree's business. Where one is needed the caller is asked, under the latch, whether he has it
 //! without waiting: for the record of a key found, for that of the next key where one is missing, comes or goes
 //! (next-key locking on records, ARIES/IM "data-only"). If not, the tree changes nothing and lets go of all latches.
-//! The caller is told the leaf too, for page locks as Berkeley DB has them, and the leaves that a split has made.
+//! The question names the leaf too, for locks of leaves as Berkeley DB has them, and an insertion the leaves that its
+//! split has made.
 //!
 //! # Latches
 //!

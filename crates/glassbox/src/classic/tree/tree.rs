@@ -40,7 +40,7 @@ pub(crate) enum Neighbour {
     Beyond(Next),
 }
 
-/// What a caller is asked to admit, while the leaf is latched.
+/// A question to the caller, which is asked while the leaf is latched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InLeaf<T> {
     /// The leaf where the key belongs.

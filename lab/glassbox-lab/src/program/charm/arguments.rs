@@ -51,7 +51,7 @@ enum PartName {
     Paper,
     /// Today's disks and processor
     Here,
-    /// Of the paper's, the gain with and without locks of leaves of indexes, 2, 4 and 8 sessions
+    /// The gain with and without locks of leaves of indexes, with the paper's disks and processor
     Leaves,
 }
 

@@ -145,53 +145,56 @@ fn a_refused_step_is_taken_again() {
 
 /// The leaf that the caller is asked to lock is the one where the key is or would be, and the one that changes.
 #[test]
-fn a_caller_is_told_the_leaf_where_the_key_belongs() {
+fn a_question_names_the_leaf_where_the_key_belongs() {
     let fixture = fixture();
     let leaf_of = |number: u64| {
-        let (tree, key) = (fixture.tree(), key(number, 2));
+        let tree = fixture.tree();
+        let key = key(number, 2);
         let probe = tree.keys().probe(&key);
         tree.leaf(|node| tree.child_at(node, probe)).unwrap().id
     };
     let leaves: std::collections::BTreeSet<PageId> = (0..620).map(leaf_of).collect();
     assert!(leaves.len() > 10, "{leaves:?}");
-    let tell = |told: &mut Vec<PageId>, leaf| {
-        told.push(leaf);
+    let note = |leaves: &mut Vec<PageId>, leaf| {
+        leaves.push(leaf);
         true
     };
     for number in 0..620 {
-        let mut told = Vec::new();
-        fixture.tree().find(&key(number, 2), |asked| tell(&mut told, asked.leaf)).unwrap();
-        assert_eq!(told, [leaf_of(number)]);
+        let mut leaves_asked = Vec::new();
+        fixture.tree().find(&key(number, 2), |asked| note(&mut leaves_asked, asked.leaf)).unwrap();
+        assert_eq!(leaves_asked, [leaf_of(number)]);
     }
     for direction in [Direction::Forward, Direction::Backward] {
-        let mut told = Vec::new();
+        let mut leaves_asked = Vec::new();
         let mut cursor = Cursor::new(direction, &key(0, 2), &key(620, 2));
-        while let Step::Got(_) = cursor.step(&fixture.tree(), |asked| tell(&mut told, asked.leaf)).unwrap() {}
+        while let Step::Got(_) = cursor.step(&fixture.tree(), |asked| note(&mut leaves_asked, asked.leaf)).unwrap() {}
         // Once for the end of the range, in the last leaf.
         let mut expected: Vec<PageId> = (0..60).map(|number| leaf_of(number * 10)).chain([leaf_of(620)]).collect();
         if direction == Direction::Backward {
             expected.reverse();
         }
-        assert_eq!(told, expected);
+        assert_eq!(leaves_asked, expected);
     }
     let mut journal = fixture.log.journal();
     for number in (0..600).filter(|number| number % 10 == 5) {
-        let (key, mut told) = (key(number, 2), Vec::new());
+        let key = key(number, 2);
+        let mut leaves_asked = Vec::new();
         let mut near = Near::new((&key, rid(number)), Undo::Logical, None, &[]);
-        let (before, pages) = (leaf_of(number), fixture.tree().pages().unwrap());
-        let admit = |asked: InLeaf<Neighbour>| tell(&mut told, asked.leaf);
+        let before = leaf_of(number);
+        let pages = fixture.tree().pages().unwrap();
+        let admit = |asked: InLeaf<Neighbour>| note(&mut leaves_asked, asked.leaf);
         assert_eq!(fixture.tree().insert_near(&mut journal, &mut near, true, admit).unwrap(), Inserted::Done);
         // The leaf as it was first, and after a split the one that the key went into; and the new ones are named.
-        assert_eq!((told[0], *told.last().unwrap()), (before, leaf_of(number)));
+        assert_eq!((leaves_asked[0], *leaves_asked.last().unwrap()), (before, leaf_of(number)));
         let made = fixture.tree().pages().unwrap().into_iter().filter(|page| !pages.contains(page));
         let made: Vec<PageId> = made.filter(|page| (0..620).any(|number| leaf_of(number) == *page)).collect();
         let named = near.new_leaves.into_iter().filter(|page| *page != PageId::NONE);
         assert_eq!(named.collect::<Vec<_>>(), made, "row {number}");
-        let mut told = Vec::new();
-        let admit = |asked: InLeaf<Next>| tell(&mut told, asked.leaf);
+        let mut leaves_asked = Vec::new();
+        let admit = |asked: InLeaf<Next>| note(&mut leaves_asked, asked.leaf);
         let before = leaf_of(number);
         let removed = fixture.tree().remove(&mut journal, &key, Undo::Logical, admit).unwrap();
-        assert_eq!((removed, told), (Removed::Done(rid(number)), vec![before]));
+        assert_eq!((removed, leaves_asked), (Removed::Done(rid(number)), vec![before]));
     }
 }
 

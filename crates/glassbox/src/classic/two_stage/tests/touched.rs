@@ -25,19 +25,19 @@ fn want_all_frames(db: &Database) {
     });
 }
 
-/// Those of these pages that are not in memory.
+/// The pages among these that are not in memory.
 fn missing(engine: &Engine, pages: &[PageId]) -> Vec<PageId> {
     pages.iter().copied().filter(|page| !engine.pages.is_resident(*page)).collect()
 }
 
-/// What the runs of a transaction have seen that is converted at its third row.
+/// Observations of the runs of a transaction that is converted at its third row.
 #[derive(Debug, Default)]
 struct Seen {
     /// Pages that each run has read.
     reads: Vec<u64>,
     /// The pages that the first run has touched before its conversion.
     touched: Vec<PageId>,
-    /// Those of them that were missing after the conversion, once others had wanted all frames.
+    /// The ones that were missing after the conversion, once others had wanted all frames.
     missing: Vec<PageId>,
 }
 
@@ -45,7 +45,8 @@ fn converted(db: &Database, are_evicted_before: bool) -> Seen {
     let engine = db.inner.engine.as_classic().unwrap();
     let mut seen = Seen::default();
     let run = |tx: &mut StackTransaction<'_, Standard>| {
-        let (is_first, before) = (seen.reads.is_empty(), miss::reads());
+        let is_first = seen.reads.is_empty();
+        let before = miss::reads();
         TOUCHED.iter().try_for_each(|id| tx.get::<Parcel>(id).map(drop))?;
         if is_first {
             seen.touched = miss::touched();
