@@ -38,8 +38,8 @@ pub struct EngineOptions {
     /// --architecture classic only
     #[arg(long, value_name = "PROCEDURE=EXECUTION", value_parser = execution_of)]
     execution_of: Vec<(String, ExecutionOption)>,
-    /// Rule by which hybrid execution chooses between two-stage and optimistic; --architecture classic only [default:
-    /// ratios]
+    /// Rule by which hybrid execution chooses conventional, two-stage or optimistic for a procedure; --architecture
+    /// classic only [default: measured]
     #[arg(long, value_enum)]
     class_rule: Option<ClassRuleOption>,
     /// Milliseconds between searches for deadlocks; 0: whenever a transaction begins to wait; --architecture classic
@@ -51,9 +51,11 @@ pub struct EngineOptions {
 /// The rule of hybrid execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ClassRuleOption {
-    /// The share of executions that need the disk, as the paper's
+    /// The lowest measured cost, by a few executions of each, with the waits for locks that they cause
+    Measured,
+    /// The paper's: the share of accesses that miss what was fetched, and of executions that need the disk
     Ratios,
-    /// The measured times of fetches and conversions
+    /// The paper's, but two-stage or optimistic by its formula, from the measured times of fetches and conversions
     Cost,
 }
 
@@ -61,8 +63,17 @@ impl ClassRuleOption {
     /// The name on the command line.
     const fn name(self) -> &'static str {
         match self {
+            Self::Measured => "measured",
             Self::Ratios => "ratios",
             Self::Cost => "cost",
+        }
+    }
+
+    const fn rule(self) -> ClassRule {
+        match self {
+            Self::Measured => ClassRule::Measured,
+            Self::Ratios => ClassRule::Ratios,
+            Self::Cost => ClassRule::Cost,
         }
     }
 }
@@ -72,7 +83,8 @@ fn execution_of(text: &str) -> Result<(String, ExecutionOption), String> {
     let names = "conventional, two-stage, optimistic or hybrid";
     let (procedure, execution) =
         text.split_once('=').ok_or_else(|| format!("use PROCEDURE=EXECUTION, with {names}"))?;
-    let known = ExecutionOption::from_str(execution, false).ok().filter(|it| it.classic(ClassRule::Ratios).is_some());
+    let known =
+        ExecutionOption::from_str(execution, false).ok().filter(|it| it.classic(ClassRule::default()).is_some());
     let execution = known.ok_or_else(|| format!("`{execution}` is no execution of a procedure: use {names}"))?;
     Ok((procedure.to_owned(), execution))
 }
@@ -94,7 +106,7 @@ pub enum ExecutionOption {
     TwoStage,
     /// Classic: conventionally until a page is missing; then all pages are fetched without locks
     Optimistic,
-    /// Classic: one of these for each procedure, by what it did before
+    /// Classic: one of these for each procedure, by --class-rule
     Hybrid,
 }
 
@@ -215,10 +227,7 @@ impl EngineOptions {
     }
 
     fn rule(&self) -> ClassRule {
-        match self.class_rule {
-            Some(ClassRuleOption::Cost) => ClassRule::Cost,
-            Some(ClassRuleOption::Ratios) | None => ClassRule::Ratios,
-        }
+        self.class_rule.map_or_else(ClassRule::default, ClassRuleOption::rule)
     }
 
     /// The executions of single procedures.

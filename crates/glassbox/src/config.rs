@@ -221,7 +221,7 @@ pub enum ExecutionPolicy {
     /// the pages that it has touched, and goes on without locks to fetch the others (from the beginning, if it had
     /// changed rows); then it runs again; at most three times (OTSTE).
     Optimistic,
-    /// One of the others for each procedure, by what its transactions did before (HTSTE).
+    /// One of the others for each procedure, by what its transactions cost or did before (HTSTE).
     Hybrid(HybridPolicy),
 }
 
@@ -240,20 +240,21 @@ pub enum FetchMethod {
 
 /// The rule of [`ExecutionPolicy::Hybrid`].
 ///
-/// A procedure begins with two stages. It becomes conventional when too many of its accesses read pages under locks
-/// although they were fetched; optimistic when few of its executions need two stages.
+/// A procedure begins with two stages. Under [`ClassRule::Measured`] its class is the one whose executions cost least.
+/// Under the paper's rules it becomes conventional when too many of its accesses read pages under locks although they
+/// were fetched, and optimistic when few of its executions need two stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HybridPolicy {
     /// Maximum accesses that read a page under locks, in millionths of all; above it the procedure is executed
-    /// conventionally. Default: 10,000 (1 %).
+    /// conventionally. Without effect on [`ClassRule::Measured`]. Default: 10,000 (1 %).
     pub missed_ppm: u32,
     /// Maximum executions that need two stages, in millionths of all; above it the procedure is executed in two stages,
-    /// below it optimistically. Default: 50,000 (5 %).
+    /// below it optimistically. For [`ClassRule::Ratios`]. Default: 50,000 (5 %).
     pub two_stage_ppm: u32,
     /// For how long an execution counts. Default: its weight is halved after 1,000 more.
     pub memory: ClassMemory,
-    /// What decides between two stages and optimistic execution. Default: the share of executions that need two stages.
+    /// The rule by which a class is chosen. Default: the lowest measured cost.
     pub rule: ClassRule,
     /// Whether an operate stage after a fetch stage is converted at a missing page too, as an optimistic one is,
     /// instead of reading it under locks. Default: yes; the paper's does not.
@@ -266,7 +267,7 @@ impl HybridPolicy {
         missed_ppm: 10_000,
         two_stage_ppm: 50_000,
         memory: ClassMemory::HalfLife(1_000),
-        rule: ClassRule::Ratios,
+        rule: ClassRule::Measured,
         converts_missed: true,
     };
 }
@@ -282,22 +283,28 @@ impl Default for HybridPolicy {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ClassMemory {
-    /// For ever, as in the paper: a procedure that has become conventional stays so.
+    /// For ever, as in the paper: by its rules, a procedure that has become conventional stays so.
     Cumulative,
-    /// Its weight is halved after this many more executions of the procedure. Of a conventional one, each 64th
-    /// execution is in two stages, to see whether that has become better.
+    /// Its weight is halved after this many more executions of the procedure; that of a probe of
+    /// [`ClassRule::Measured`] after ten times as many. By the paper's rules, each 64th execution of a conventional
+    /// procedure is in two stages, to see whether that has become better.
     HalfLife(u64),
 }
 
-/// How the hybrid policy chooses between two stages and optimistic execution.
+/// The rule by which the hybrid policy chooses the class of a procedure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ClassRule {
-    /// Two stages if more executions need them than [`HybridPolicy::two_stage_ppm`] says (Charm, §3.3).
+    /// The class whose executions cost least, waits for locks that they cause included. A few executions of the other
+    /// classes are probes, which may add 2 % to the cost of all (while little is known, 20 %).
     #[default]
+    Measured,
+    /// The paper's (Charm, §3.3): conventional above [`HybridPolicy::missed_ppm`]; else two stages above
+    /// [`HybridPolicy::two_stage_ppm`]; else optimistic.
     Ratios,
-    /// By the formula for the time of each (Charm, §3.4), from the measured times of the stages.
+    /// The same, but the formula for the time of an execution (Charm, §3.4) decides between two stages and optimistic
+    /// execution, from the measured times of the stages.
     Cost,
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::classic;
 pub use crate::classic::ExecutionClass;
 use crate::config::Execution;
-pub use crate::database::execution::{PredictedTimes, ProcedureExecution};
+pub use crate::database::execution::{MeasuredCosts, PredictedTimes, ProcedureExecution};
 pub use crate::database::explain::{LockHolder, LockWait, LockWaitEnd, ReadInTheWay};
 use crate::database::inner::Inner;
 pub use crate::database::sessions::{SessionActivity, SessionState};

@@ -309,7 +309,7 @@ impl Database {
         };
         let known = engine.procedures().iter().position(|known| known.id == TypeId::of::<P>());
         let at = known.ok_or(Error::UnknownProcedure { name: P::NAME })?;
-        engine.procedures()[at].set_policy(policy, &engine.stage_sums(at));
+        engine.procedures()[at].set_policy(policy, engine.stage_sums(at), engine.class_costs(at));
         Ok(())
     }
 

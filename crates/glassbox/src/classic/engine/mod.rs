@@ -30,7 +30,7 @@ use super::stack::{
     self, AheadOf, PageStore, Session, Stack, StackLocks, StackLogs, StackSessions, Standard, WriterOf,
 };
 use super::tree::{Cursor, Definition, KeyPart, NodeChange, Step, Tree};
-use super::two_stage::{PinBudget, ProcedureStages, StageCounts, StageSums};
+use super::two_stage::{CLASSES, ClassCosts, PinBudget, ProcedureStages, StageCounts, StageSums};
 use super::wal::forms::{Logs, Unlogged, Wal};
 use super::wal::rollback::Undoer;
 use super::wal::table::TransactionTable;
@@ -102,6 +102,11 @@ impl<S: Stack> Engine<S> {
     /// What all sessions have counted of the procedure at this position.
     pub(crate) fn stage_sums(&self, at: usize) -> StageSums {
         StageSums::of(self.stage_counts.iter().map(|session| &session[at]))
+    }
+
+    /// The costs of the classes of the procedure at this position, of all sessions.
+    pub(crate) fn class_costs(&self, at: usize) -> [ClassCosts; CLASSES] {
+        StageCounts::costs_of(self.stage_counts.iter().map(|session| &session[at]))
     }
 
     /// The table of a record.

@@ -45,7 +45,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use super::super::{Duration as LockDuration, LockConfig, LockManager, LockMode, LockName, Locks};
+    use super::super::{Duration as LockDuration, LockConfig, LockManager, LockMode, LockName, Locks, caused_ns};
     use super::DiskShare;
     use crate::classic::ids::{PageId, StoreId, TxnId};
     use crate::classic::page::miss::DiskRead;
@@ -104,7 +104,9 @@ mod tests {
             let began_ns = clock.monotonic_ns();
             clock.advance_ns(11_900_000);
             let read = DiskRead { page: PageId(5121), store: StoreId(3), began_ns, ended_ns: clock.monotonic_ns() };
+            let before_ns = caused_ns();
             manager.attribute(&first, &[read]);
+            assert_eq!(caused_ns() - before_ns, 2 * 11_900_000, "of the thread that read");
             manager.release_all(&mut first);
         });
         let waits = manager.waits();

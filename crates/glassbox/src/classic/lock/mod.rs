@@ -65,4 +65,4 @@ pub(crate) use manager::LockManager;
 pub(crate) use mode::LockMode;
 pub(crate) use name::{LockName, decode_locks};
 pub(crate) use owner::Owner;
-pub(crate) use wait::{WaitUnderWay, waited_ns};
+pub(crate) use wait::{WaitUnderWay, caused_ns, waited_ns};

@@ -42,11 +42,17 @@ pub(crate) struct WaitUnderWay {
 
 thread_local! {
     static WAITED_NS: Cell<u64> = const { Cell::new(0) };
+    static CAUSED_NS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The time that this thread has waited for locks, nanoseconds.
 pub(crate) fn waited_ns() -> u64 {
     WAITED_NS.get()
+}
+
+/// The time that others have waited for locks of this thread's transactions while these read the disk, nanoseconds.
+pub(crate) fn caused_ns() -> u64 {
+    CAUSED_NS.get()
 }
 
 impl LockManager {
@@ -241,7 +247,9 @@ impl LockManager {
             let began_ns = |number: u32| latch(&detector.owners[number as usize].waiter.disk).began_ns;
             let from_ns = detector.path(at, last).map(began_ns).max().unwrap_or(0);
             let mut share = latch(&detector.owners[at as usize].waiter.disk);
+            let before_ns = share.ns;
             reads.iter().for_each(|read| share.add(owner.waiter.txn(), *read, from_ns));
+            CAUSED_NS.set(CAUSED_NS.get() + share.ns - before_ns);
         }
     }
 

@@ -5,17 +5,20 @@
 
 use std::any::TypeId;
 use std::fmt;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 
+use super::chooser::{CLASSES, Choice, Chooser, ClassCosts};
 use crate::config::{ClassMemory, ClassRule, ExecutionPolicy, HybridPolicy};
 use crate::executed::Count;
 use crate::procedure::MAKES_TRIAL_RUNS;
 
 /// Executions of a session after which a procedure is classified again.
 const CLASSIFIED_EVERY: u64 = 32;
+/// Time between two comparisons of the measured costs of a procedure's classes.
+const COMPARED_EVERY_NS: u64 = 10_000_000;
 /// Of the executions of a procedure that is executed conventionally, one in so many is in two stages, to see whether
 /// that has become better.
 const PROBED_EVERY: u64 = 64;
@@ -32,6 +35,7 @@ macro_rules! counts {
         #[derive(Debug, Default)]
         pub(crate) struct StageCounts {
             $($(#[$doc])* pub(crate) $name: Count,)*
+            pub(crate) costs: [[CostCount; 2]; CLASSES],
         }
 
         /// The sums of all sessions.
@@ -107,6 +111,35 @@ counts! {
     lock_wait_ns,
 }
 
+/// Counted executions of one class, with or without a need for the disk, and their costs.
+#[derive(Debug, Default)]
+pub(crate) struct CostCount {
+    executions: Count,
+    cost_ns: Count,
+}
+
+impl StageCounts {
+    /// Counts an execution of a class.
+    #[inline(always)]
+    pub(crate) fn add_cost(&self, class: ExecutionClass, needed_disk: bool, cost_ns: u64) {
+        let CostCount { executions, cost_ns: sum } = &self.costs[class.at()][usize::from(needed_disk)];
+        executions.add_one();
+        sum.add(cost_ns);
+    }
+
+    /// The costs of all classes, of these sessions.
+    pub(crate) fn costs_of<'a>(sessions: impl Iterator<Item = &'a Self>) -> [ClassCosts; CLASSES] {
+        let mut sums = [ClassCosts::default(); CLASSES];
+        for counts in sessions {
+            for (sum, count) in sums.iter_mut().flatten().zip(counts.costs.iter().flatten()) {
+                sum.executions += count.executions.get();
+                sum.cost_ns += count.cost_ns.get();
+            }
+        }
+        sums
+    }
+}
+
 /// In which stages an execution begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -119,6 +152,15 @@ pub enum ExecutionClass {
     TwoStage,
     /// With its operate stage, which becomes a fetch stage at the first missing page.
     Optimistic,
+}
+
+impl ExecutionClass {
+    const ALL: [Self; CLASSES] = [Self::Conventional, Self::TwoStage, Self::Optimistic];
+
+    /// The position in [`ExecutionClass::ALL`].
+    const fn at(self) -> usize {
+        self as usize - 1
+    }
 }
 
 impl fmt::Display for ExecutionClass {
@@ -149,6 +191,10 @@ pub(crate) struct ProcedureStages {
     /// Whether executions of any policy are counted.
     is_counted: bool,
     class: AtomicU8,
+    /// Executions of other classes that are to be made, a byte for each class.
+    probes: AtomicU32,
+    /// When the measured costs are compared again.
+    compared_at_ns: AtomicU64,
     /// Whether a fetch stage has ended ([`FETCHED`]), and whether by declaration alone ([`DECLARED`]).
     fetched: AtomicU8,
 }
@@ -164,14 +210,21 @@ const HYBRID: u8 = 2;
 const FORGETS: u8 = 4;
 /// An operate stage after a fetch stage is converted at a missing page, too.
 const CONVERTS_MISSED: u8 = 8;
+/// The class follows from measured costs.
+const MEASURED: u8 = 16;
 
 fn properties(policy: ExecutionPolicy) -> u8 {
     match policy {
         ExecutionPolicy::Conventional => 0,
         ExecutionPolicy::TwoStage | ExecutionPolicy::Optimistic => STAGED,
-        ExecutionPolicy::Hybrid(HybridPolicy { memory, converts_missed, .. }) => {
-            let forgets = if matches!(memory, ClassMemory::HalfLife(_)) { FORGETS } else { 0 };
-            STAGED | HYBRID | forgets | if converts_missed { CONVERTS_MISSED } else { 0 }
+        ExecutionPolicy::Hybrid(HybridPolicy { memory, rule, converts_missed, .. }) => {
+            let property = |has: bool, property: u8| if has { property } else { 0 };
+            let is_measured = rule == ClassRule::Measured;
+            STAGED
+                | HYBRID
+                | property(is_measured, MEASURED)
+                | property(!is_measured && matches!(memory, ClassMemory::HalfLife(_)), FORGETS)
+                | property(converts_missed, CONVERTS_MISSED)
         }
     }
 }
@@ -180,7 +233,17 @@ fn properties(policy: ExecutionPolicy) -> u8 {
 #[derive(Debug)]
 struct PolicyState {
     policy: ExecutionPolicy,
+    /// For the rules of the paper.
     memory: Remembered,
+    /// For the rule of measured costs.
+    chooser: Chooser,
+}
+
+impl PolicyState {
+    fn new(policy: ExecutionPolicy, class: ExecutionClass, seen: StageSums, costs: [ClassCosts; CLASSES]) -> Self {
+        let memory = Remembered { seen, ..Remembered::default() };
+        Self { policy, memory, chooser: Chooser::new(class.at(), costs) }
+    }
 }
 
 /// What the hybrid policy remembers; older executions count less.
@@ -200,22 +263,26 @@ struct Remembered {
 
 impl ProcedureStages {
     pub(crate) fn new(id: TypeId, name: &'static str, policy: ExecutionPolicy, is_counted: bool) -> Self {
-        let state = PolicyState { policy: ExecutionPolicy::Conventional, memory: Remembered::default() };
+        let class = ExecutionClass::Conventional;
+        let state = PolicyState::new(ExecutionPolicy::Conventional, class, StageSums::default(), Default::default());
         let stages = Self {
             id,
             name,
             state: Mutex::new(state),
             properties: AtomicU8::new(0),
             is_counted,
-            class: AtomicU8::new(ExecutionClass::Conventional as u8),
+            class: AtomicU8::new(class as u8),
+            probes: AtomicU32::new(0),
+            compared_at_ns: AtomicU64::new(0),
             fetched: AtomicU8::new(0),
         };
-        stages.set_policy(policy, &StageSums::default());
+        stages.set_policy(policy, StageSums::default(), Default::default());
         stages
     }
 
-    /// Executes the procedure under another policy from now on; `sums`: what was counted before, which decides nothing.
-    pub(crate) fn set_policy(&self, policy: ExecutionPolicy, sums: &StageSums) {
+    /// Executes the procedure under another policy from now on; `sums` and `costs`: what was counted before, which
+    /// decides nothing.
+    pub(crate) fn set_policy(&self, policy: ExecutionPolicy, sums: StageSums, costs: [ClassCosts; CLASSES]) {
         let policy = if MAKES_TRIAL_RUNS { policy } else { ExecutionPolicy::Conventional };
         let class = match policy {
             ExecutionPolicy::Conventional => ExecutionClass::Conventional,
@@ -223,8 +290,10 @@ impl ProcedureStages {
             ExecutionPolicy::Optimistic => ExecutionClass::Optimistic,
         };
         let mut state = self.state();
-        *state = PolicyState { policy, memory: Remembered { seen: *sums, ..Remembered::default() } };
+        *state = PolicyState::new(policy, class, sums, costs);
         self.class.store(class as u8, Ordering::Relaxed);
+        self.probes.store(0, Ordering::Relaxed);
+        self.compared_at_ns.store(0, Ordering::Relaxed);
         self.properties.store(properties(policy), Ordering::Relaxed);
     }
 
@@ -267,12 +336,29 @@ impl ProcedureStages {
     /// The class of the next execution of a session that has counted so many.
     #[inline(always)]
     pub(crate) fn class_of_next(&self, executions: u64) -> ExecutionClass {
+        if self.probes.load(Ordering::Relaxed) != 0
+            && let Some(class) = self.take_probe()
+        {
+            return class;
+        }
         match self.class() {
             ExecutionClass::Conventional if executions % PROBED_EVERY == PROBED_EVERY - 1 && self.forgets() => {
                 ExecutionClass::TwoStage
             }
             class => class,
         }
+    }
+
+    /// The class of a probe that is to be made.
+    #[cold]
+    fn take_probe(&self) -> Option<ExecutionClass> {
+        let at = |probes: [u8; 4]| (0..CLASSES).find(|class| probes[*class] > 0);
+        let taken = self.probes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |probes| {
+            let mut probes = probes.to_le_bytes();
+            probes[at(probes)?] -= 1;
+            Some(u32::from_le_bytes(probes))
+        });
+        Some(ExecutionClass::ALL[at(taken.ok()?.to_le_bytes())?])
     }
 
     /// Whether a fetch stage of this session may end with what is declared: few of those that did so missed a page, or
@@ -305,17 +391,54 @@ impl ProcedureStages {
         self.has(FORGETS)
     }
 
-    /// Whether a session that has counted so many executions is to classify the procedure.
+    /// Whether a session that has counted so many executions is to classify the procedure from counts.
     #[inline(always)]
     pub(crate) fn is_due(&self, executions: u64) -> bool {
-        executions.is_multiple_of(CLASSIFIED_EVERY) && self.has(HYBRID)
+        executions.is_multiple_of(CLASSIFIED_EVERY) && self.has(HYBRID) && !self.has(MEASURED)
+    }
+
+    /// Whether measured costs are to be compared at this time.
+    #[inline(always)]
+    pub(crate) fn is_compared_at(&self, now_ns: u64) -> bool {
+        self.has(MEASURED) && now_ns >= self.compared_at_ns.load(Ordering::Relaxed)
+    }
+
+    /// Compares the measured costs of the classes, unless another thread does; the next probes follow from that.
+    #[cold]
+    pub(crate) fn compare(&self, now_ns: u64, costs: impl FnOnce() -> [ClassCosts; CLASSES]) {
+        let Ok(mut state) = self.state.try_lock() else { return };
+        let PolicyState { policy: ExecutionPolicy::Hybrid(policy), ref mut chooser, .. } = *state else { return };
+        if !self.is_compared_at(now_ns) {
+            return;
+        }
+        let half_life = match policy.memory {
+            ClassMemory::Cumulative => None,
+            ClassMemory::HalfLife(executions) => Some(executions),
+        };
+        let Choice { class, probes } = chooser.choose(&costs(), half_life);
+        let class = ExecutionClass::ALL[class];
+        if class != self.class() {
+            self.class.store(class as u8, Ordering::Relaxed);
+            self.probes.store(0, Ordering::Relaxed);
+        }
+        let _ = self.probes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+            let mut left = left.to_le_bytes();
+            left.iter_mut().zip(probes).for_each(|(left, probes)| *left = left.saturating_add(probes));
+            Some(u32::from_le_bytes(left))
+        });
+        self.compared_at_ns.store(now_ns + COMPARED_EVERY_NS, Ordering::Relaxed);
+    }
+
+    /// The mean cost of each class, nanoseconds, if it is measured and what decides.
+    pub(crate) fn costs_ns(&self) -> Option<[Option<f64>; CLASSES]> {
+        self.has(MEASURED).then(|| self.state().chooser.costs_ns())
     }
 
     /// Classifies the procedure from what all sessions have counted (Charm, §3.3).
     #[cold]
     pub(crate) fn classify(&self, sums: &StageSums) {
         let mut state = self.state();
-        let PolicyState { policy: ExecutionPolicy::Hybrid(policy), ref mut memory } = *state else { return };
+        let PolicyState { policy: ExecutionPolicy::Hybrid(policy), ref mut memory, .. } = *state else { return };
         memory.add(sums, policy.memory);
         let (missed, two_stage) = memory.ratios();
         let (was_conventional, is_missed) =
@@ -332,6 +455,7 @@ impl ProcedureStages {
         } else if match policy.rule {
             ClassRule::Ratios => two_stage > f64::from(policy.two_stage_ppm) / 1e6,
             ClassRule::Cost => memory.is_cheaper_in_two_stages(two_stage),
+            ClassRule::Measured => return,
         } {
             ExecutionClass::TwoStage
         } else {
@@ -385,12 +509,14 @@ impl Remembered {
 #[cfg(test)]
 mod tests {
     use std::any::TypeId;
+    use std::sync::atomic::Ordering;
 
-    use super::{ExecutionClass, ProcedureStages, StageSums};
+    use super::{ExecutionClass, ProcedureStages, StageCounts, StageSums};
     use crate::config::{ClassMemory, ClassRule, ExecutionPolicy, HybridPolicy};
 
     fn hybrid(memory: ClassMemory) -> ProcedureStages {
-        let policy = ExecutionPolicy::Hybrid(HybridPolicy { memory, ..HybridPolicy::default() });
+        let policy =
+            ExecutionPolicy::Hybrid(HybridPolicy { memory, rule: ClassRule::Ratios, ..HybridPolicy::default() });
         ProcedureStages::new(TypeId::of::<()>(), "it", policy, false)
     }
 
@@ -443,12 +569,12 @@ mod tests {
         let procedure = hybrid(ClassMemory::Cumulative);
         procedure.classify(&sums(1_000, 0, 0));
         assert_eq!(procedure.class(), ExecutionClass::Optimistic);
-        procedure.set_policy(ExecutionPolicy::Conventional, &sums(1_000, 0, 0));
+        procedure.set_policy(ExecutionPolicy::Conventional, sums(1_000, 0, 0), Default::default());
         assert!(!procedure.is_staged() && !procedure.is_due(32));
         procedure.classify(&sums(2_000, 2_000, 0));
         assert_eq!(procedure.class(), ExecutionClass::Conventional, "only the hybrid policy classifies");
-        let policy = HybridPolicy { memory: ClassMemory::Cumulative, ..HybridPolicy::default() };
-        procedure.set_policy(ExecutionPolicy::Hybrid(policy), &sums(2_000, 2_000, 0));
+        let ExecutionPolicy::Hybrid(policy) = hybrid(ClassMemory::Cumulative).policy() else { unreachable!("hybrid") };
+        procedure.set_policy(ExecutionPolicy::Hybrid(policy), sums(2_000, 2_000, 0), Default::default());
         assert!(procedure.is_staged() && procedure.is_due(32) && procedure.class() == ExecutionClass::TwoStage);
         procedure.classify(&sums(2_500, 2_000, 0));
         assert_eq!(procedure.class(), ExecutionClass::Optimistic, "of the last 500 none needed two stages");
@@ -469,5 +595,37 @@ mod tests {
             procedure.classify(&sums(11_000, 1_000, 2_000));
             assert_eq!(procedure.class(), after, "{memory:?}");
         }
+    }
+
+    #[test]
+    fn each_probe_is_made_once_and_compared_with_the_others() {
+        let policy = HybridPolicy { memory: ClassMemory::Cumulative, ..HybridPolicy::default() };
+        let procedure = ProcedureStages::new(TypeId::of::<()>(), "it", ExecutionPolicy::Hybrid(policy), false);
+        let counts = StageCounts::default();
+        // A conventional execution takes half of the time.
+        let mut now_ns = 1_000_000_000;
+        let mut made = [0; 3];
+        for executions in 0..2_000 {
+            let class = procedure.class_of_next(executions);
+            made[class.at()] += 1;
+            let cost_ns = if class == ExecutionClass::Conventional { 100_000 } else { 200_000 };
+            now_ns += cost_ns;
+            counts.add_cost(class, true, cost_ns);
+            assert!(!procedure.is_due(executions), "counts decide nothing");
+            if procedure.is_compared_at(now_ns) {
+                procedure.compare(now_ns, || StageCounts::costs_of([&counts].into_iter()));
+                assert!(!procedure.is_compared_at(now_ns + 1), "only after a time");
+            }
+        }
+        assert_eq!(procedure.class(), ExecutionClass::Conventional, "{made:?}");
+        assert!(made[0] > 1_500 && made[2] > 10, "{made:?}");
+        let [conventional, two_stage, _] = procedure.costs_ns().unwrap().map(Option::unwrap);
+        assert!((conventional - 1e5).abs() < 1e4 && (two_stage - 2e5).abs() < 2e4, "{:?}", procedure.costs_ns());
+        // All probes are made, whatever the number of threads that execute.
+        let probes = procedure.probes.load(Ordering::Relaxed).to_le_bytes();
+        let left = probes.iter().map(|probes| u64::from(*probes)).sum::<u64>();
+        let others = (0..=left).filter(|_| procedure.class_of_next(0) != ExecutionClass::Conventional);
+        assert_eq!(others.count() as u64, left);
+        assert_eq!(hybrid(ClassMemory::Cumulative).costs_ns(), None, "by the paper's rule, nothing is measured");
     }
 }

@@ -23,12 +23,15 @@ pub(crate) struct ThreadWaits {
     reads: u64,
     read_ns: u64,
     lock_ns: u64,
+    /// Waits of others for locks, because of this thread's reads.
+    caused_ns: u64,
 }
 
 impl ThreadWaits {
     pub(crate) fn now(clock: &dyn Clock) -> Self {
         let at_ns = clock.monotonic_ns();
-        Self { at_ns, reads: miss::reads(), read_ns: miss::read_ns(), lock_ns: lock::waited_ns() }
+        let (reads, read_ns) = (miss::reads(), miss::read_ns());
+        Self { at_ns, reads, read_ns, lock_ns: lock::waited_ns(), caused_ns: lock::caused_ns() }
     }
 
     fn since(self, before: Self) -> Self {
@@ -37,6 +40,7 @@ impl ThreadWaits {
             reads: self.reads - before.reads,
             read_ns: self.read_ns - before.read_ns,
             lock_ns: self.lock_ns - before.lock_ns,
+            caused_ns: self.caused_ns - before.caused_ns,
         }
     }
 }
@@ -58,6 +62,8 @@ pub(crate) struct Stages {
     /// Pages that were missing after a fetch stage.
     missed: u64,
     pinned: u64,
+    /// The time of the stages, without waits for locks, and with those of others that they caused.
+    cost_ns: u64,
 }
 
 /// The stage that ended, and how.
@@ -95,6 +101,7 @@ impl Stages {
             operate_reads: 0,
             missed: 0,
             pinned: 0,
+            cost_ns: 0,
         }
     }
 
@@ -162,8 +169,9 @@ impl Stages {
     ) -> Option<Stage> {
         let counts = &session.stage_counts[self.at];
         let now = ThreadWaits::now(&*engine.clock);
-        let ThreadWaits { at_ns: took_ns, reads, read_ns, lock_ns } = now.since(self.began);
+        let ThreadWaits { at_ns: took_ns, reads, read_ns, lock_ns, caused_ns } = now.since(self.began);
         counts.lock_wait_ns.add(lock_ns);
+        self.cost_ns += took_ns.saturating_sub(lock_ns) + caused_ns;
         if stage.ended == Stage::Fetch && !stage.has_failed {
             let next = match self.end_fetch(engine, counts, stage, now) {
                 // Pages that could not be pinned may be missing again, however often they are fetched.
@@ -192,7 +200,7 @@ impl Stages {
         }
         self.pinned = self.pinned.max(session.pins.len() as u64);
         if stage.is_last {
-            self.count(engine, counts);
+            self.count(engine, counts, now.at_ns);
         }
         session.pins.release(&engine.pages, &engine.pin_budget);
         None
@@ -233,10 +241,12 @@ impl Stages {
         if self.may_convert(engine) { Stage::Optimistic } else { Stage::Operate }
     }
 
-    fn count<S: Stack>(&self, engine: &Engine<S>, counts: &StageCounts) {
+    fn count<S: Stack>(&self, engine: &Engine<S>, counts: &StageCounts, now_ns: u64) {
         let count_if = |count: &Count, is: bool| count.add(u64::from(is));
+        let needed_disk = self.fetch_reads + self.operate_reads + self.conversions > 0;
         counts.executions.add_one();
-        count_if(&counts.needed_two, self.fetch_reads + self.operate_reads + self.conversions > 0);
+        counts.add_cost(self.class, needed_disk, self.cost_ns);
+        count_if(&counts.needed_two, needed_disk);
         counts.fetch_reads.add(self.fetch_reads);
         counts.operate_reads.add(self.operate_reads);
         count_if(&counts.operate_missed, self.operate_reads > 0);
@@ -247,6 +257,9 @@ impl Stages {
         let procedure: &ProcedureStages = &engine.procedures[self.at];
         if procedure.is_due(counts.executions.get()) {
             procedure.classify(&engine.stage_sums(self.at));
+        }
+        if procedure.is_compared_at(now_ns) {
+            procedure.compare(now_ns, || engine.class_costs(self.at));
         }
     }
 }

@@ -11,7 +11,7 @@
 //! Optimistic     operate; at the first missing page undo, release the locks, pin the pages    (OTSTE)
 //!                touched so far, and go on from that access in the fetch stage, or from the
 //!                beginning if rows were changed; then operate from the beginning
-//! Hybrid         one of these, for each procedure by what it did before                       (HTSTE)
+//! Hybrid         one of these, for each procedure by what its executions cost                 (HTSTE)
 //! ```
 //!
 //! The stage is a state of the transaction, not a type: so the body of a procedure is compiled once, and can go from
@@ -32,12 +32,14 @@
 //! *Pins never stop a transaction.* A transaction pins at most its part of half of the frames, and all together leave
 //! every session the frames that it needs at the same time ([`PinBudget`]). Beyond that, pages are read but not pinned.
 
+mod chooser;
 mod classes;
 mod execute;
 mod pins;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use chooser::{CLASSES, ClassCosts};
 pub use classes::ExecutionClass;
 pub(crate) use classes::{Closures, ProcedureStages, StageCounts, StageSums};
 pub(crate) use execute::{EndedStage, Stages, ThreadWaits};

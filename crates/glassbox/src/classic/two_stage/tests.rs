@@ -4,6 +4,7 @@
 mod chain;
 mod declared;
 mod latches;
+mod measured;
 mod smallest_pool;
 mod touched;
 

@@ -1,9 +1,11 @@
 //! The paper's Figure 1, on a database: the third waits for the second, which waits for the first, which reads the
 //! disk.
 
+use std::any::TypeId;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::super::{CLASSES, ClassCosts, Closures};
 use super::{Parcel, parcel};
 use crate::config::{ClassicConfig, ExecutionPolicy};
 use crate::io::{DiskModel, MemoryFiles, RealClock, SlowFiles};
@@ -24,6 +26,7 @@ fn database(policy: ExecutionPolicy) -> (Database, SlowFiles) {
         .with_page_bytes(4 << 10)
         .with_pool_bytes(4 << 20)
         .with_sessions(4)
+        .with_count_executions(true)
         .with_execution(policy);
     let config = Config::default().with_partitions(1).with_architecture(Architecture::Classic).with_classic(classic);
     let open = || {
@@ -63,6 +66,13 @@ fn until(db: &Database, is: impl Fn(&SessionState) -> bool) -> SessionState {
         assert!(started.elapsed() < PATIENCE, "{:?}", db.sessions());
         std::thread::yield_now();
     }
+}
+
+/// The costs of closures.
+fn costs(db: &Database) -> [ClassCosts; CLASSES] {
+    let engine = db.inner.engine.as_classic().unwrap();
+    let closures = engine.procedures().iter().position(|it| it.id == TypeId::of::<Closures>()).unwrap();
+    engine.class_costs(closures)
 }
 
 #[test]
@@ -107,6 +117,11 @@ fn a_chain_of_waits_is_due_to_who_reads_at_its_end() {
     assert_eq!(classic.lock_waits, 2);
     assert!(classic.lock_waited_for_disk_ns > classic.lock_waited_ns * 9 / 10, "{classic:?}");
     assert!(classic.lock_waited_ns > 2 * 200_000_000, "{classic:?}");
+    // The waits are part of the cost of the execution that read, and not of theirs.
+    let [[in_memory, from_disk], ..] = costs(&db);
+    assert_eq!((from_disk.executions, in_memory.executions), (2, 2), "with the one before");
+    assert!(from_disk.cost_ns > DISK.base_ns + classic.lock_waited_for_disk_ns, "{from_disk:?}, {classic:?}");
+    assert!(in_memory.cost_ns < classic.lock_waited_ns, "{in_memory:?}, {classic:?}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::io::{Clock, Dice, DiskModel, Files, ManualClock, MemoryFiles, SlowFil
 use crate::procedure::{Declared, KeySet, Procedure, Stop, Transaction};
 use crate::{Architecture, Catalog, Config, Database};
 
-const DISK: DiskModel = DiskModel::fixed("1 ms", 64, 1_000_000);
+pub(super) const DISK: DiskModel = DiskModel::fixed("1 ms", 64, 1_000_000);
 
 /// Moves parcels, of which it declares all but the last ones.
 #[derive(Serialize, Deserialize, Clone, Debug)]
@@ -52,11 +52,22 @@ impl Procedure for Moves {
 
 /// A database of which nothing is in memory. The pool has room for half of it.
 fn cold(files: &Arc<dyn Files>, clock: &ManualClock, policy: ExecutionPolicy, fetch: FetchMethod) -> Database {
+    cold_in_pool(96, files, clock, policy, fetch)
+}
+
+/// The same with a pool of this size.
+pub(super) fn cold_in_pool(
+    pool_pages: usize,
+    files: &Arc<dyn Files>,
+    clock: &ManualClock,
+    policy: ExecutionPolicy,
+    fetch: FetchMethod,
+) -> Database {
     let config = Config {
         architecture: Architecture::Classic,
         classic: ClassicConfig {
             page_bytes: 4 << 10,
-            pool_bytes: 96 * (4 << 10),
+            pool_bytes: pool_pages * (4 << 10),
             sessions: SESSIONS,
             execution: policy,
             fetch,

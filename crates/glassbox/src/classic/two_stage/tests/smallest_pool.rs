@@ -7,13 +7,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::declared::Moves;
 use super::{Ends, Work, catalog, parcel};
-use crate::config::{ClassicConfig, ExecutionPolicy, FetchMethod, HybridPolicy};
+use crate::config::{ClassRule, ClassicConfig, ExecutionPolicy, FetchMethod, HybridPolicy};
 use crate::io::{Dice, MemoryFiles, RealClock};
 use crate::stats::ExecutionClass;
 use crate::{Architecture, Config, Database};
 
 /// Frames that a session is given, however few are asked for.
 const FRAMES: usize = 12;
+/// Hybrid by the paper's rule.
+const BY_RATIOS: ExecutionPolicy =
+    ExecutionPolicy::Hybrid(HybridPolicy { rule: ClassRule::Ratios, ..HybridPolicy::DEFAULT });
+/// By measured costs.
+const MEASURED: ExecutionPolicy = ExecutionPolicy::Hybrid(HybridPolicy::DEFAULT);
 /// Of so many transactions, one wants more pages than there are.
 const LARGE_EVERY: u64 = 500;
 
@@ -73,7 +78,7 @@ fn all_end(sessions: usize, policy: ExecutionPolicy, fetch: FetchMethod) {
     let engine = db.inner.engine.as_classic().unwrap();
     assert_eq!(engine.pin_budget.reserved(), 0, "{policy:?} leaves pins");
     // No page can be pinned, so that pages are missing again says nothing of what was fetched.
-    if let ExecutionPolicy::Hybrid(_) = policy {
+    if policy == BY_RATIOS {
         let given_up = engine.procedures().iter().filter(|it| it.class() == ExecutionClass::Conventional);
         assert_eq!(given_up.map(|it| it.name).collect::<Vec<_>>(), Vec::<&str>::new());
     }
@@ -81,9 +86,7 @@ fn all_end(sessions: usize, policy: ExecutionPolicy, fetch: FetchMethod) {
 
 #[test]
 fn transactions_of_4_sessions_end_in_48_frames() {
-    for policy in
-        [ExecutionPolicy::TwoStage, ExecutionPolicy::Optimistic, ExecutionPolicy::Hybrid(HybridPolicy::default())]
-    {
+    for policy in [ExecutionPolicy::TwoStage, ExecutionPolicy::Optimistic, BY_RATIOS, MEASURED] {
         all_end(4, policy, FetchMethod::Batches);
     }
     all_end(4, ExecutionPolicy::TwoStage, FetchMethod::OneByOne);
@@ -92,5 +95,6 @@ fn transactions_of_4_sessions_end_in_48_frames() {
 #[test]
 fn transactions_of_64_sessions_end_in_768_frames() {
     all_end(64, ExecutionPolicy::TwoStage, FetchMethod::Batches);
-    all_end(64, ExecutionPolicy::Hybrid(HybridPolicy::default()), FetchMethod::Batches);
+    all_end(64, BY_RATIOS, FetchMethod::Batches);
+    all_end(64, MEASURED, FetchMethod::Batches);
 }
