@@ -208,6 +208,8 @@ fn stages_take_the_disk_out_of_waits_for_locks() {
         {
             assert!(report.contains(words), "no {words:?} in\n{report}");
         }
+        let measured = report.contains("\n                            measured cost: conventional ");
+        assert_eq!(measured, execution == "hybrid", "{report}");
     }
 }
 

@@ -1,7 +1,5 @@
-//! Counts of each procedure's stages, and from them its class under the hybrid policy.
-//!
-//! Each session counts for itself, so that counting costs a few additions; who classifies adds up what all have
-//! counted.
+//! The policy of each procedure, and its class under the hybrid one: by the paper's rules from the counts of all
+//! sessions, or by measured costs ([`Chooser`]).
 
 use std::any::TypeId;
 use std::fmt;
@@ -11,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 
 use super::chooser::{CLASSES, Choice, Chooser, ClassCosts};
+use super::counts::{StageCounts, StageSums};
 use crate::config::{ClassMemory, ClassRule, ExecutionPolicy, HybridPolicy};
-use crate::executed::Count;
 use crate::procedure::MAKES_TRIAL_RUNS;
 
 /// Executions of a session after which a procedure is classified again.
@@ -28,117 +26,6 @@ const LEAST_FETCHED: f64 = 200.0;
 const LEAST_PROBES: f64 = 8.0;
 /// Of fetch stages by declaration alone, at most one in so many may lead to a miss.
 const TRUSTED_MISSES: u64 = 20;
-
-macro_rules! counts {
-    ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counts of one procedure in one session.
-        #[derive(Debug, Default)]
-        pub(crate) struct StageCounts {
-            $($(#[$doc])* pub(crate) $name: Count,)*
-            pub(crate) costs: [[CostCount; 2]; CLASSES],
-        }
-
-        /// The sums of all sessions.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub(crate) struct StageSums {
-            $($(#[$doc])* pub(crate) $name: u64,)*
-        }
-
-        impl StageSums {
-            /// Of these sessions.
-            pub(crate) fn of<'a>(sessions: impl Iterator<Item = &'a StageCounts>) -> Self {
-                let mut sums = Self::default();
-                for counts in sessions {
-                    $(sums.$name += counts.$name.get();)*
-                }
-                sums
-            }
-
-            /// These without those of before.
-            pub(crate) fn since(&self, before: &Self) -> Self {
-                Self { $($name: self.$name.saturating_sub(before.$name),)* }
-            }
-        }
-    };
-}
-
-counts! {
-    /// Executions that ended.
-    executions,
-    /// Of these, executions that needed a page which was not in memory.
-    needed_two,
-    /// Fetch stages.
-    fetches,
-    /// Conversions of an operate stage at a missing page.
-    conversions,
-    /// Operate stages that were not converted.
-    operates,
-    /// Of these, operate stages that came after a fetch stage, or were optimistic.
-    fetched,
-    /// Accesses in operate stages.
-    accesses,
-    /// Of these, accesses in operate stages that came after a fetch stage, or were optimistic.
-    fetched_accesses,
-    /// Of these, accesses to pages that were not in memory although they were fetched.
-    missed,
-    /// Executions whose fetch stage was by declaration alone.
-    declared,
-    /// Of these, executions that read a page under locks.
-    declared_missed,
-    /// Pages read in fetch stages.
-    fetch_reads,
-    /// Pages read in operate stages, under locks.
-    operate_reads,
-    /// Executions that read a page under locks.
-    operate_missed,
-    /// Accesses of the operate stage with most of them in a session, added up over sessions.
-    most_accesses,
-    /// Pages pinned by executions that ended.
-    pinned,
-    /// The most that one of them pinned.
-    most_pinned,
-    /// Time of fetch stages, nanoseconds.
-    fetch_ns,
-    /// Of this, time of reads.
-    fetch_read_ns,
-    /// Time of operate stages up to the end of their conversion, nanoseconds.
-    converted_ns,
-    /// Time of operate stages that were not converted, nanoseconds.
-    operate_ns,
-    /// Of this, time of reads.
-    operate_read_ns,
-    /// Time of waits for locks, nanoseconds.
-    lock_wait_ns,
-}
-
-/// Counted executions of one class, with or without a need for the disk, and their costs.
-#[derive(Debug, Default)]
-pub(crate) struct CostCount {
-    executions: Count,
-    cost_ns: Count,
-}
-
-impl StageCounts {
-    /// Counts an execution of a class.
-    #[inline(always)]
-    pub(crate) fn add_cost(&self, class: ExecutionClass, needed_disk: bool, cost_ns: u64) {
-        let CostCount { executions, cost_ns: sum } = &self.costs[class.at()][usize::from(needed_disk)];
-        executions.add_one();
-        sum.add(cost_ns);
-    }
-
-    /// The costs of all classes, of these sessions.
-    pub(crate) fn costs_of<'a>(sessions: impl Iterator<Item = &'a Self>) -> [ClassCosts; CLASSES] {
-        let mut sums = [ClassCosts::default(); CLASSES];
-        for counts in sessions {
-            for (sum, count) in sums.iter_mut().flatten().zip(counts.costs.iter().flatten()) {
-                sum.executions += count.executions.get();
-                sum.cost_ns += count.cost_ns.get();
-            }
-        }
-        sums
-    }
-}
 
 /// In which stages an execution begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -158,7 +45,7 @@ impl ExecutionClass {
     const ALL: [Self; CLASSES] = [Self::Conventional, Self::TwoStage, Self::Optimistic];
 
     /// The position in [`ExecutionClass::ALL`].
-    const fn at(self) -> usize {
+    pub(super) const fn at(self) -> usize {
         self as usize - 1
     }
 }
@@ -511,7 +398,8 @@ mod tests {
     use std::any::TypeId;
     use std::sync::atomic::Ordering;
 
-    use super::{ExecutionClass, ProcedureStages, StageCounts, StageSums};
+    use super::super::counts::{StageCounts, StageSums};
+    use super::{ExecutionClass, ProcedureStages};
     use crate::config::{ClassMemory, ClassRule, ExecutionPolicy, HybridPolicy};
 
     fn hybrid(memory: ClassMemory) -> ProcedureStages {
@@ -610,7 +498,7 @@ mod tests {
             made[class.at()] += 1;
             let cost_ns = if class == ExecutionClass::Conventional { 100_000 } else { 200_000 };
             now_ns += cost_ns;
-            counts.add_cost(class, true, cost_ns);
+            counts.add_cost(class.at(), true, cost_ns);
             assert!(!procedure.is_due(executions), "counts decide nothing");
             if procedure.is_compared_at(now_ns) {
                 procedure.compare(now_ns, || StageCounts::costs_of([&counts].into_iter()));

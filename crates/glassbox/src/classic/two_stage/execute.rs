@@ -245,7 +245,7 @@ impl Stages {
         let count_if = |count: &Count, is: bool| count.add(u64::from(is));
         let needed_disk = self.fetch_reads + self.operate_reads + self.conversions > 0;
         counts.executions.add_one();
-        counts.add_cost(self.class, needed_disk, self.cost_ns);
+        counts.add_cost(self.class.at(), needed_disk, self.cost_ns);
         count_if(&counts.needed_two, needed_disk);
         counts.fetch_reads.add(self.fetch_reads);
         counts.operate_reads.add(self.operate_reads);

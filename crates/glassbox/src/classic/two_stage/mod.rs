@@ -34,6 +34,7 @@
 
 mod chooser;
 mod classes;
+mod counts;
 mod execute;
 mod pins;
 #[cfg(test)]
@@ -41,7 +42,8 @@ mod tests;
 
 pub(crate) use chooser::{CLASSES, ClassCosts};
 pub use classes::ExecutionClass;
-pub(crate) use classes::{Closures, ProcedureStages, StageCounts, StageSums};
+pub(crate) use classes::{Closures, ProcedureStages};
+pub(crate) use counts::{StageCounts, StageSums};
 pub(crate) use execute::{EndedStage, Stages, ThreadWaits};
 pub(crate) use pins::{PinBudget, Pinning, Pins};
 
