@@ -5,6 +5,7 @@
 
 use glassbox_workloads::tpcc::Kind;
 
+use super::grid_verdicts;
 use super::instructions::{INSTRUCTIONS, MIXES};
 use super::measure::{
     EXECUTION, LOCK_WAIT, MISSED_UNDER_LOCKS, NEW_ORDERS, OTHERS_READS, PREDICTED, READ_EACH, READS, RESPONSE,
@@ -30,6 +31,7 @@ pub fn claims(points: &Points) -> Vec<Claim> {
         of_missed(points),
         of_computation(points),
         of_today(points),
+        grid_verdicts::goals(points),
     ];
     all.into_iter().flatten().flatten().collect()
 }

@@ -5,6 +5,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use glassbox::config::ExecutionPolicy;
 use glassbox::io::{Clock, RealClock};
 use glassbox::procedure::{Abort, Declared, KeySet, Procedure, Stop, Transaction};
 use glassbox::{Catalog, Database, Error};
@@ -109,6 +110,15 @@ pub(super) fn catalog() -> Catalog {
         .procedure::<Computing<OrderStatus>>()
         .procedure::<Computing<Delivery>>()
         .procedure::<Computing<StockLevel>>()
+}
+
+/// Executes all procedures by another policy from now on.
+pub(super) fn set_execution(db: &Database, policy: ExecutionPolicy) -> Result<(), Error> {
+    db.set_execution::<Computing<NewOrder>>(policy)?;
+    db.set_execution::<Computing<Payment>>(policy)?;
+    db.set_execution::<Computing<OrderStatus>>(policy)?;
+    db.set_execution::<Computing<Delivery>>(policy)?;
+    db.set_execution::<Computing<StockLevel>>(policy)
 }
 
 /// Calls procedures, each with this computation.

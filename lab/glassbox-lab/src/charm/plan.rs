@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use glassbox::config::{ExecutionPolicy, FetchMethod, Granularity, HybridPolicy};
+use glassbox::config::{ClassRule, ExecutionPolicy, FetchMethod, Granularity, HybridPolicy};
 use glassbox::io::DiskModel;
 use glassbox_workloads::tpcc::Scale;
 
@@ -22,6 +22,11 @@ const COMPUTATION_NS: u64 = 1_330_000;
 pub(super) const IDLE: f64 = 3.25;
 /// The paper's disks.
 const DISKS: DiskModel = DiskModel::DISKS_OF_2001.faster("2001, five times as fast", FASTER);
+
+/// Warehouses, where nothing else is said.
+pub(super) const WAREHOUSES: u16 = 5;
+/// A tenth of a warehouse. In a hundredth, the orders of one run would be as many as there were.
+pub(super) const TENTH: Scale = Scale { warehouses: 1, items: 10_000, customers: 300, orders: 300 };
 
 /// The measurement.
 #[derive(Debug, Clone)]
@@ -43,8 +48,6 @@ pub struct CharmPlan {
 impl CharmPlan {
     /// The database.
     pub fn scale(&self, warehouses: u16) -> Scale {
-        // In a hundredth, the orders of one run would be as many as there were.
-        const TENTH: Scale = Scale { warehouses: 1, items: 10_000, customers: 300, orders: 300 };
         if self.is_quick { Scale { warehouses, ..TENTH } } else { Scale::full(warehouses) }
     }
 
@@ -170,8 +173,8 @@ impl CharmPlan {
             for policy in [Policy::TwoPhaseLocking, Policy::Hybrid] {
                 add(SESSIONS, policy.name(), x, usual, of_2001(policy, sessions, 1.0));
             }
-            // As in the paper, a page that was missed is read.
-            let found = HybridPolicy { converts_missed: false, ..HybridPolicy::default() };
+            // By the paper's rule; and as in the paper, a page that was missed is read.
+            let found = HybridPolicy { rule: ClassRule::Ratios, converts_missed: false, ..HybridPolicy::default() };
             let execution = Execution::Policy(ExecutionPolicy::Hybrid(found));
             let found = RunSettings { execution, ..of_2001(Policy::Hybrid, sessions, 1.0) };
             add(SESSIONS, FOUND, x, usual, found);

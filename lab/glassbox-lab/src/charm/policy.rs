@@ -11,17 +11,19 @@ pub(super) enum Policy {
     TwoPhaseLocking,
     TwoStage,
     Optimistic,
-    /// In the paper's cells, with the classes that it says that it used (§4.1); here, with those that are found.
+    /// In the paper's cells, with the classes that it says that it used (§4.1); here, with those that cost least.
     Hybrid,
     /// The same, with classes that follow from the formula for the cost.
     ByCost,
+    /// The same, with classes that follow from the paper's rule.
+    ByRatios,
 }
 
 impl Policy {
     pub(super) const ALL: [Self; 4] = [Self::TwoPhaseLocking, Self::TwoStage, Self::Optimistic, Self::Hybrid];
     /// Those that are compared here.
-    pub(super) const HERE: [Self; 5] =
-        [Self::TwoPhaseLocking, Self::TwoStage, Self::Optimistic, Self::Hybrid, Self::ByCost];
+    pub(super) const HERE: [Self; 6] =
+        [Self::TwoPhaseLocking, Self::TwoStage, Self::Optimistic, Self::Hybrid, Self::ByCost, Self::ByRatios];
 
     /// The paper's name, which is the row of its numbers.
     pub(super) const fn name(self) -> &'static str {
@@ -31,6 +33,7 @@ impl Policy {
             Self::Optimistic => "OTSTE",
             Self::Hybrid => "HTSTE",
             Self::ByCost => "HTSTE by cost",
+            Self::ByRatios => "HTSTE by ratios",
         }
     }
 
@@ -40,9 +43,14 @@ impl Policy {
             Self::TwoStage => ExecutionPolicy::TwoStage,
             Self::Optimistic => ExecutionPolicy::Optimistic,
             Self::Hybrid => ExecutionPolicy::Hybrid(HybridPolicy::DEFAULT),
-            Self::ByCost => ExecutionPolicy::Hybrid(HybridPolicy { rule: ClassRule::Cost, ..HybridPolicy::DEFAULT }),
+            Self::ByCost => by_rule(ClassRule::Cost),
+            Self::ByRatios => by_rule(ClassRule::Ratios),
         }
     }
+}
+
+const fn by_rule(rule: ClassRule) -> ExecutionPolicy {
+    ExecutionPolicy::Hybrid(HybridPolicy { rule, ..HybridPolicy::DEFAULT })
 }
 
 /// A policy whose instructions are counted.

@@ -94,7 +94,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn open(&self, dir: &Path, run: &RunSettings, disk: Option<&SlowFiles>) -> anyhow::Result<Database> {
+    pub(super) fn open(&self, dir: &Path, run: &RunSettings, disk: Option<&SlowFiles>) -> anyhow::Result<Database> {
         let mut classic = ClassicConfig::default()
             .with_page_bytes(PAGE_BYTES)
             .with_pool_bytes(run.pool_pages.max(PAGES_PER_SESSION * run.sessions) * PAGE_BYTES)
@@ -148,7 +148,7 @@ impl Bench<'_> {
     }
 
     /// Sessions that call back to back. New-Order executions, their mean time, and the seconds that it took.
-    fn drive(&self, db: &Database, run: &RunSettings, length: RunLength) -> anyhow::Result<(u64, f64, f64)> {
+    pub(super) fn drive(&self, db: &Database, run: &RunSettings, length: RunLength) -> anyhow::Result<(u64, f64, f64)> {
         let &RunSettings { hot_first, computation_ns, sessions, .. } = run;
         let settings = Settings { mix: Mix::Charm, load_seed: LOAD_SEED, seed: self.seed, ..Settings::new(self.scale) };
         let (calls, stop, started) = (AtomicU64::new(0), AtomicBool::new(false), Instant::now());
@@ -240,7 +240,7 @@ impl RunCounts {
 }
 
 /// Makes `to` a copy of a directory.
-fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+pub(super) fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     if to.exists() {
         std::fs::remove_dir_all(to)?;
     }
@@ -254,7 +254,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 /// The counts of the procedures, in the order of [`Kind::ALL`].
-fn executions(db: &Database) -> Vec<ProcedureExecution> {
+pub(super) fn executions(db: &Database) -> Vec<ProcedureExecution> {
     let all = db.explain_execution().expect("the classic engine");
     let of = |kind: Kind| all.iter().find(|it| it.procedure == procedure_name(kind)).cloned().expect("in the catalog");
     Kind::ALL.map(of).to_vec()

@@ -1,6 +1,7 @@
 //! The experiment's section of a report.
 
 use super::checks::{claims, places, ratio, value};
+use super::grid_verdicts::grid_sentence;
 use super::measure::{LOCK_WAIT, NEED_DISK, NEW_ORDERS, OTHERS_READS, READ_TIME, SIZES, THROUGHPUT};
 use super::plan::{COMPUTATION, FASTER, HERE, LATENCY, POOLS, SESSIONS};
 use super::policy::Policy;
@@ -33,6 +34,11 @@ const COLOURS: [Colour; 6] = [
 /// The answer.
 fn answer(points: &Points) -> Option<String> {
     let gain = |figure, x, metric| ratio(points, figure, ["HTSTE", "2PL"], x, metric);
+    if !points.has(SESSIONS)
+        && let Some(text) = grid_sentence(points)
+    {
+        return Some(text);
+    }
     let claims = claims(points);
     let here = gain(HERE[0].0, 16.0, THROUGHPUT).map(|gain| {
         format!(

@@ -3,6 +3,7 @@
 use glassbox_workloads::tpcc::Kind;
 
 use super::checks::{claims, places, ratio, value};
+use super::grid_verdicts;
 use super::instructions::{INSTRUCTIONS, MIXES};
 use super::measure::{
     BOUND, EXECUTION, LOCK_WAIT, MISSED_UNDER_LOCKS, NEED_DISK, NEW_ORDERS, OTHERS_READS, PREDICTED, READ_EACH,
@@ -34,6 +35,10 @@ pub(super) const COMPUTATION_OF_PAPER: [(&str, [(f64, f64); 2]); 4] = [
 /// By sessions, milliseconds of lock wait of a New-Order: Table 7.
 pub(super) static LOCK_WAITS_OF_PAPER: [(&str, [(f64, f64); 1]); 2] =
     [(LOCKING, [(4.0, 58.9)]), (HYBRID, [(4.0, 11.2)])];
+
+/// The title of the grid.
+const GRID_TITLE: &str = "Grid: transactions per second, and HTSTE against the best; its classes of New-Order, \
+                          Payment, Order-Status, Delivery, Stock-Level: 1 conventional, 2 two-stage, 3 optimistic";
 
 /// A column: its title, and the number in a row's place.
 struct Column<'a>(&'a str, Box<dyn Fn(f64) -> Option<f64> + 'a>);
@@ -72,6 +77,7 @@ pub fn all(points: &Points) -> Vec<(&'static str, Table)> {
         ("Here: 16 sessions, by the latency of the disk", of_latency(points)),
         ("Here: 16 sessions, by the share of New-Orders that needs the disk", of_here(points, SHARE)),
         ("Here: instructions of a transaction whose pages are in memory", of_instructions(points)),
+        (GRID_TITLE, grid_verdicts::table(points)),
         ("Here: declared keys read in batches, and one by one; 1 session", of_fetch(points)),
     ];
     tables.into_iter().filter_map(|(title, table)| Some((title, table?))).collect()

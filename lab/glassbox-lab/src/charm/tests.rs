@@ -6,12 +6,15 @@ use std::time::Duration;
 use glassbox_workloads::tpcc::{Kind, Scale};
 
 use super::checks;
+use super::grid::{GRID, GridPlan, NO_FRAMES, OF_BEST, class_of, measure_grid};
+use super::grid_verdicts::{self, CellVerdict};
 use super::instructions::{INSTRUCTIONS, MIXES};
 use super::measure::{METRICS, numbers, pinned};
 use super::plan::{COMPUTATION, Cell, CharmPlan, HERE, SESSIONS};
 use super::policy::Policy;
 use super::run::{Bench, RunLength, RunSettings};
 use crate::claim::{Claim, Outcome};
+use crate::measurement::Silent;
 use crate::points::Points;
 
 const LOCKING: &str = "2PL";
@@ -79,6 +82,27 @@ fn a_disk_of_today_is_worth_more() {
     assert!(read.iter().all(|reads| *reads > 0.0), "nothing was read: {read:?}");
     let today = checks::ratio(&points, here, [HYBRID, LOCKING], 4.0, "throughput").unwrap();
     assert!(today > 1.8 || std::env::var_os("GLASSBOX_LONG").is_none(), "the gain on a disk of today: {today}");
+}
+
+/// Small, and without an assertion of a time: the numbers are there, and hybrid execution has found classes.
+#[test]
+fn the_policies_of_a_cell_are_compared() {
+    let _alone = crate::PROCESSORS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let dir = tempfile::tempdir().unwrap();
+    let only = ["4 sessions", "pool 30 %", "page locks"].map(str::to_owned).to_vec();
+    let plan = GridPlan { is_quick: true, seconds: 0.2, rounds: 2, only, dir: dir.path().to_owned(), seed: 1 };
+    let mut points = Points::default();
+    assert!(measure_grid(&plan, &Silent, &mut points).unwrap());
+    let cell = "page locks, 4 sessions, pool 30 %, 1 ms";
+    let value = |metric: &str| points.value(GRID, cell, metric).unwrap_or_else(|| panic!("no {metric}"));
+    assert!(Policy::ALL.iter().all(|policy| value(policy.name()) > 0.0));
+    let [median, low, high] = OF_BEST.map(value);
+    assert!(0.0 < low && low <= median && median <= high && median <= 1.0 + 1e-9, "{low}, {median}, {high}");
+    assert!(Kind::ALL.iter().all(|kind| (1.0..=3.0).contains(&value(&class_of(*kind)))));
+    let verdicts = grid_verdicts::cells(&points);
+    assert!(verdicts.len() == 1 && verdicts[0].1 != CellVerdict::NoFrames, "{verdicts:?}");
+    assert!(points.get(GRID, cell, NO_FRAMES).is_none());
+    assert!(grid_verdicts::table(&points).is_some_and(|table| table.rows.len() == 1));
 }
 
 /// A full run, with the same number everywhere.

@@ -1,4 +1,4 @@
-//! `glassbox-lab charm`: two-stage execution against two-phase locking.
+//! `glassbox-lab charm`: two-stage execution against two-phase locking, and the grid of hybrid execution.
 
 mod arguments;
 
@@ -9,7 +9,7 @@ use glassbox_lab::charm::{self, CharmPart, CharmPlan, EXPERIMENT};
 use glassbox_lab::claim::outcomes;
 use glassbox_lab::points::{self, Points};
 use glassbox_workloads::format;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use arguments::CharmArguments;
 
@@ -23,8 +23,12 @@ use glassbox_program::results::{machine, report_to};
 pub fn run(arguments: &CharmArguments) -> anyhow::Result<Verdict> {
     exit::handle_interrupts()?;
     let mut out = report_to(arguments.json.as_deref());
-    let (plan, results) = (arguments.plan(), &arguments.results);
+    let results = &arguments.results;
     std::fs::create_dir_all(results).with_context(|| format!("cannot create the directory {}", results.display()))?;
+    if arguments.grid {
+        return run_grid(&mut *out, arguments);
+    }
+    let plan = arguments.plan();
     headline(&mut *out, &plan)?;
     let (mut points, bar) = (Points::default(), MeasurementBar::new());
     let rounds = charm::measure(&plan, &bar, &mut points)?;
@@ -42,7 +46,9 @@ pub fn run(arguments: &CharmArguments) -> anyhow::Result<Verdict> {
     }
     let are_explained = put_surprises(&charm::claims(&points), &mut *out)?;
     writeln!(out, "\n{}\n{counted}", outcomes(&charm::claims(&points)))?;
-    write(&mut *out, arguments, &plan, &points)?;
+    let configuration =
+        json!({ "quick": plan.is_quick, "seconds": plan.seconds, "rounds": plan.rounds, "seed": plan.seed });
+    write(&mut *out, arguments, ("charm", &configuration), &points)?;
     // A short run, on a database of a tenth of the size, shows the shape of its numbers only.
     let is_whole = !plan.is_quick && rounds == plan.rounds;
     Ok(if are_explained || !is_whole { Verdict::Good } else { Verdict::Bad })
@@ -77,15 +83,60 @@ fn headline(out: &mut dyn Write, plan: &CharmPlan) -> std::io::Result<()> {
     )
 }
 
-/// Writes the results and the page.
-fn write(out: &mut dyn Write, arguments: &CharmArguments, plan: &CharmPlan, points: &Points) -> anyhow::Result<()> {
-    let configuration =
-        json!({ "quick": plan.is_quick, "seconds": plan.seconds, "rounds": plan.rounds, "seed": plan.seed });
-    let file = arguments.results.join("charm.jsonl");
-    for to in std::iter::once(&file).chain(&arguments.json) {
-        put(to, (EXPERIMENT, false), &configuration, points)?;
+/// Measures the grid.
+fn run_grid(out: &mut dyn Write, arguments: &CharmArguments) -> anyhow::Result<Verdict> {
+    let plan = arguments.grid_plan();
+    let (cells, about) = plan.estimate()?;
+    writeln!(
+        out,
+        "Charm: a grid of {cells} cells, TPC-C on the classic engine, 5 warehouses{}; {} round{} of {} s for each \
+         policy; at most about {} minutes\ncommit {}, on {}",
+        if plan.is_quick { " of a tenth of their size" } else { "" },
+        plan.rounds,
+        if plan.rounds == 1 { "" } else { "s" },
+        plan.seconds,
+        about.as_secs().div_ceil(60),
+        glassbox_program::COMMIT,
+        machine(),
+    )?;
+    out.flush()?;
+    let (mut points, bar) = (Points::default(), MeasurementBar::new());
+    let is_complete = charm::measure_grid(&plan, &bar, &mut points)?;
+    bar.0.finish_and_clear();
+    if !is_complete {
+        writeln!(out, "interrupted: the numbers are those of the complete cells")?;
     }
-    let page = arguments.results.join("charm.html");
+    let is_right = charm::is_grid_right(&points);
+    charm::put_claims(&mut points);
+    for (title, table) in charm::tables(&points) {
+        writeln!(out, "\n{title}\n{}", of_report(&table))?;
+    }
+    charm::grid_sentence(&points).map_or(Ok(()), |text| writeln!(out, "\n{text}"))?;
+    let configuration = json!({
+        "grid": true,
+        "quick": plan.is_quick,
+        "seconds": plan.seconds,
+        "rounds": plan.rounds,
+        "cells": plan.only,
+        "seed": plan.seed,
+    });
+    write(out, arguments, ("charm-grid", &configuration), &points)?;
+    // One short round, on a database of a tenth of the size, decides nothing.
+    Ok(if is_right || plan.is_quick { Verdict::Good } else { Verdict::Bad })
+}
+
+/// Writes the results and the page, to files of this name.
+fn write(
+    out: &mut dyn Write,
+    arguments: &CharmArguments,
+    (name, configuration): (&str, &Value),
+    points: &Points,
+) -> anyhow::Result<()> {
+    let file = arguments.results.join(name).with_extension("jsonl");
+    for to in std::iter::once(&file).chain(&arguments.json) {
+        put(to, (EXPERIMENT, false), configuration, points)?;
+    }
+    let page = file.with_extension("html");
     report::write(&page, "Charm: two-stage execution", &points::read(&file)?)?;
     writeln!(out, "the page: {}\nits numbers: {}", page.display(), file.display())?;
     Ok(())
