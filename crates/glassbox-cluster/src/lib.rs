@@ -54,8 +54,9 @@ pub use protocol::input::{
     Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys, MAX_ARGUMENT_BYTES, OrderSettings,
 };
 pub use protocol::message::{
-    Fragment, FragmentEnd, FragmentResult, FragmentWork, GroupChange, Message, Outcome, Packet, Parts, Recovered,
-    Submission, Turn, Undecided, Wait, Waiter, WaiterId,
+    Fragment, FragmentEnd, FragmentResult, FragmentWork, GroupChange, Message, Outcome, Packet, Parts,
+    ReconnaissanceEnd, ReconnaissanceRequest, ReconnaissanceResult, Recovered, Submission, Turn, Undecided, Wait,
+    Waiter, WaiterId,
 };
 pub use protocol::outbox::{Action, Outbox, Work};
 pub use scheduler::{LogPlace, Scheduler};

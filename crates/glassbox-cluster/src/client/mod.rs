@@ -3,5 +3,6 @@
 
 pub(crate) mod ordered_call;
 mod ordering;
+mod reconnaissance;
 pub(crate) mod router;
 mod session;

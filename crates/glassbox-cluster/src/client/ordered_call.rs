@@ -2,17 +2,25 @@
 //!
 //! A procedure that does not declare all keys is run without isolation first, to find them (OLLP: optimistic lock
 //! location prediction, *Calvin*, section 3.2.1). Under its locks the run is compared with the keys found; if it
-//! touches another one, the transaction aborts at all participants, and the call is submitted again. After some
-//! attempts it locks its partitions whole, and commits.
+//! touches another one, the transaction aborts at all participants, and the call is submitted again.
+//!
+//! Rows that change all the time could go on so for ever. So a table or index is noted as *volatile* when a
+//! reconnaissance finds other keys in it than the one before, or a run is refused a key of it. After some attempts a
+//! call locks its volatile tables and indexes whole, at the participants where they are volatile, and its other keys as
+//! they were found. An attempt that is refused even so names another table or index, or the stronger mode of one, so
+//! the attempts end.
 
-use glassbox::research::shard::{DeclaredKeys, PartitionSet};
+use std::collections::{BTreeMap, BTreeSet};
 
+use glassbox::research::shard::{DeclaredKeys, KeyRequest, PartitionSet, RemoteRead, Touch};
+
+use crate::client::reconnaissance::{Reconnaissance, ReconnaissanceStep};
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Replicas;
 use crate::protocol::input::InputKeys;
-use crate::protocol::message::Parts;
+use crate::protocol::message::{FragmentWork, Parts, ReconnaissanceResult};
 
-/// Attempts with the keys of a reconnaissance; then a call locks its partitions whole.
+/// Attempts with the keys of a reconnaissance alone; later ones lock volatile tables and indexes whole.
 const MAX_RECONNAISSANCES: u32 = 3;
 
 /// See the module.
@@ -29,26 +37,45 @@ pub(crate) struct OrderedCall {
     lost: Vec<Address>,
     /// Outputs that have arrived.
     parts: Parts,
-    /// Keys of a reconnaissance that have arrived.
+    /// Rounds of all reconnaissances.
+    rounds: u32,
+    /// The reconnaissance that is going on.
+    reconnaissance: Option<Reconnaissance>,
+    /// The keys of the last reconnaissance.
     found: Vec<(u8, DeclaredKeys)>,
-    /// Whether it is waiting for keys.
-    reconnoitres: bool,
+    /// Volatile tables and indexes of participants, each with the strongest mode in which it was touched.
+    volatile: BTreeMap<(u8, u32), Touch>,
+}
+
+/// The consequence of a result of a reconnaissance.
+#[derive(Debug, PartialEq)]
+pub(crate) enum SearchStep {
+    /// Other results are missing.
+    Wait,
+    /// The next round: its number, and the work of some participants.
+    Round(u32, Vec<(usize, FragmentWork)>),
+    /// The keys to submit.
+    Submit(InputKeys),
+    /// These participants are missing.
+    Elsewhere(PartitionSet),
 }
 
 impl OrderedCall {
     /// Begins an attempt with these participants, in this configuration: the keys that it locks; `None`: they must be
     /// found first.
     pub(crate) fn begin(&mut self, participants: PartitionSet, is_complete: bool, epoch: u64) -> Option<InputKeys> {
-        let Self { attempt, undeclared, .. } = *self;
-        *self = Self { attempt, undeclared, participants, submitted_in: epoch, ..Self::default() };
-        match undeclared {
-            0 if is_complete => Some(InputKeys::Declared),
-            MAX_RECONNAISSANCES.. => Some(InputKeys::All),
-            _ => {
-                self.reconnoitres = true;
-                None
-            }
-        }
+        (self.participants, self.reconnaissance) = (participants, None);
+        self.parts.clear();
+        self.begin_answers(epoch);
+        (self.undeclared == 0 && is_complete).then_some(InputKeys::Declared)
+    }
+
+    /// Begins a reconnaissance, which reads these rows in any case.
+    pub(crate) fn reconnoitre(&mut self, shared: Vec<RemoteRead>) -> SearchStep {
+        self.rounds += 1;
+        let (begun, first) = Reconnaissance::begin(self.participants, shared, self.rounds);
+        self.reconnaissance = Some(begun);
+        SearchStep::Round(self.rounds, first)
     }
 
     /// The attempt is submitted in this configuration.
@@ -70,35 +97,55 @@ impl OrderedCall {
         self.participants.iter().any(|at| partitions.get(at).is_some_and(|it| !it.all().any(answers)))
     }
 
-    /// Notes that an attempt touched a key outside of its set.
-    pub(crate) fn note_undeclared(&mut self) {
+    /// Notes that an attempt would have touched these keys of a participant, outside of its set.
+    pub(crate) fn note_undeclared(&mut self, partition: u8, keys: &KeyRequest) {
         self.undeclared += 1;
+        self.note_volatile(partition, keys);
     }
 
-    /// Receives the keys of a participant; all keys, once they are known.
-    pub(crate) fn find(&mut self, partition: u8, keys: Option<DeclaredKeys>) -> Option<InputKeys> {
-        let is_known = self.found.iter().any(|(known, _)| *known == partition);
-        if !self.reconnoitres || !self.participants.contains(partition.into()) || is_known {
-            return None;
-        }
-        let found = match keys {
-            // They depend on rows of other partitions.
-            None => InputKeys::All,
-            Some(keys) => {
-                self.found.push((partition, keys));
-                if self.found.len() < self.participants.len() {
-                    return None;
-                }
-                InputKeys::Found(std::mem::take(&mut self.found))
-            }
+    /// Notes that keys of a participant's table or index change.
+    pub(crate) fn note_volatile(&mut self, partition: u8, keys: &KeyRequest) {
+        let touch = self.volatile.entry((partition, keys.space)).or_insert(keys.touch);
+        *touch = keys.touch.max(*touch);
+    }
+
+    /// Receives a result of the reconnaissance.
+    pub(crate) fn search(&mut self, result: ReconnaissanceResult) -> SearchStep {
+        let Some(reconnaissance) = &mut self.reconnaissance else { return SearchStep::Wait };
+        let step = reconnaissance.receive(result);
+        self.rounds = reconnaissance.round;
+        let keys = match step {
+            ReconnaissanceStep::Wait => return SearchStep::Wait,
+            ReconnaissanceStep::Round(works) => return SearchStep::Round(self.rounds, works),
+            ReconnaissanceStep::Elsewhere(partitions) => return SearchStep::Elsewhere(partitions),
+            ReconnaissanceStep::Unknown => InputKeys::All,
+            ReconnaissanceStep::Found(found) => InputKeys::Found(self.widened(found)),
         };
-        self.reconnoitres = false;
-        Some(found)
+        self.reconnaissance = None;
+        SearchStep::Submit(keys)
+    }
+
+    /// The keys to lock: those found, after some attempts with whole tables and indexes.
+    fn widened(&mut self, found: Vec<(u8, DeclaredKeys)>) -> Vec<(u8, DeclaredKeys)> {
+        for (partition, before) in std::mem::take(&mut self.found) {
+            let Some((_, now)) = found.iter().find(|(other, _)| *other == partition) else { continue };
+            let of = |keys: &DeclaredKeys| keys.requests().iter().cloned().collect::<BTreeSet<_>>();
+            of(&before).symmetric_difference(&of(now)).for_each(|keys| self.note_volatile(partition, keys));
+        }
+        self.found = found;
+        if self.undeclared < MAX_RECONNAISSANCES {
+            return self.found.clone();
+        }
+        let volatile = |partition: u8| {
+            let spaces = self.volatile.range((partition, 0)..=(partition, u32::MAX));
+            spaces.map(|(&(_, space), &touch)| (space, touch))
+        };
+        self.found.iter().map(|(partition, keys)| (*partition, keys.widened(volatile(*partition)))).collect()
     }
 
     /// Whether an answer is one to the present attempt.
     pub(crate) fn awaits_answer(&self, attempt: u32) -> bool {
-        attempt == self.attempt && !self.reconnoitres
+        attempt == self.attempt && self.reconnaissance.is_none()
     }
 
     /// Receives the output of a participant; all outputs, once they are here.
@@ -115,31 +162,75 @@ impl OrderedCall {
 
 #[cfg(test)]
 mod tests {
-    use glassbox::research::shard::Output;
+    use glassbox::research::shard::{Output, WatchedKey};
 
     use super::*;
+    use crate::protocol::message::ReconnaissanceEnd;
 
     fn parts(partition: u8) -> Parts {
         [(partition, Output::of(u64::from(partition)))].into_iter().collect()
     }
 
+    /// A result of the first round after this number of rounds, with these keys of one table.
+    fn found(call: &OrderedCall, partition: u8, keys: &[u128]) -> ReconnaissanceResult {
+        let request = |key: &u128| request(*key, *key, Touch::Read);
+        let (id, round, end) = (1, call.rounds, ReconnaissanceEnd::Done);
+        ReconnaissanceResult {
+            id,
+            round,
+            partition,
+            keys: DeclaredKeys::found(keys.iter().map(request).collect()),
+            end,
+        }
+    }
+
+    fn request(low: u128, high: u128, touch: Touch) -> KeyRequest {
+        KeyRequest { space: 256, low: WatchedKey::Short(low), high: WatchedKey::Short(high), touch }
+    }
+
+    fn whole(touch: Touch) -> KeyRequest {
+        KeyRequest { high: WatchedKey::End, ..request(0, 0, touch) }
+    }
+
     #[test]
-    fn keys_that_were_not_enough_are_found_again_three_times() {
+    fn a_call_locks_volatile_tables_whole_after_three_restarts() {
         let mut call = OrderedCall::default();
         let both = PartitionSet::all(2);
+        let other = |space| KeyRequest { space, ..request(7, 7, Touch::Read) };
         assert_eq!(call.begin(both, true, 1), Some(InputKeys::Declared));
-        for _ in 0..2 {
-            call.note_undeclared();
+        call.note_undeclared(0, &request(1, 1, Touch::Read));
+        for restarts in 1..4 {
             assert_eq!(call.begin(both, true, 1), None);
-            assert_eq!(call.find(1, Some(DeclaredKeys::none())), None);
-            assert_eq!(call.find(1, Some(DeclaredKeys::none())), None, "the other participant's are missing");
-            assert_eq!(call.find(7, Some(DeclaredKeys::none())), None, "it does not participate");
-            let found = call.find(0, Some(DeclaredKeys::none()));
-            assert!(matches!(found, Some(InputKeys::Found(found)) if found.len() == 2));
-            assert_eq!(call.find(0, None), None, "it waits for keys no more");
+            assert!(matches!(call.reconnoitre(Vec::new()), SearchStep::Round(_, works) if works.len() == 2));
+            let changing = found(&call, 1, &[restarts]);
+            assert_eq!(call.search(changing.clone()), SearchStep::Wait);
+            assert_eq!(call.search(changing), SearchStep::Wait, "the other participant's are missing");
+            let mut stable = found(&call, 0, &[1]);
+            stable.keys = DeclaredKeys::found([stable.keys.requests(), &[other(512)]].concat());
+            let SearchStep::Submit(InputKeys::Found(keys)) = call.search(stable.clone()) else { panic!("not found") };
+            assert_eq!(call.search(stable), SearchStep::Wait, "it waits for keys no more");
+            let requests: Vec<_> = keys.iter().map(|(at, keys)| (*at, keys.requests().to_vec())).collect();
+            let (first, second) = if restarts < 3 {
+                (vec![request(1, 1, Touch::Read), other(512)], vec![request(restarts, restarts, Touch::Read)])
+            } else {
+                // In the one a run was refused, in the other other keys were found; the rest is as it was.
+                (vec![other(512), whole(Touch::Read)], vec![whole(Touch::Read)])
+            };
+            assert_eq!(requests, [(0, first), (1, second)], "after {restarts} restarts");
+            call.note_undeclared(0, &request(2, 2, Touch::Read));
         }
-        call.note_undeclared();
-        assert_eq!(call.begin(both, true, 1), Some(InputKeys::All));
+        // A stronger mode, and a table that it has not touched before.
+        call.note_undeclared(1, &request(2, 2, Touch::Write));
+        call.note_volatile(0, &other(768));
+        call.begin(both, false, 1);
+        call.reconnoitre(Vec::new());
+        call.search(found(&call, 0, &[]));
+        let SearchStep::Submit(InputKeys::Found(keys)) = call.search(found(&call, 1, &[5])) else {
+            panic!("not found")
+        };
+        let widened = |space| KeyRequest { space, ..whole(Touch::Read) };
+        assert_eq!(keys[0].1.requests(), [widened(256), widened(512), widened(768)]);
+        assert_eq!(keys[1].1.requests(), [whole(Touch::Write)]);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! A client's calls under a deterministic scheme: all go to the sequencer, and each participant answers.
 
-use glassbox::research::shard::{Call, DeclaredKeys, Route};
+use glassbox::research::shard::{Call, Route};
 
+use crate::client::ordered_call::SearchStep;
 use crate::client::router::{CallState, Router};
+use crate::protocol::address::Address;
 use crate::protocol::input::InputKeys;
-use crate::protocol::message::{Message, Outcome, Submission};
+use crate::protocol::message::{Message, Outcome, ReconnaissanceRequest, ReconnaissanceResult, Submission};
 use crate::protocol::outbox::Outbox;
 
 impl Router {
@@ -18,10 +20,27 @@ impl Router {
         if let Some(keys) = ordered.begin(route.partitions, is_complete, epoch) {
             return self.submit_ordered(id, call, keys, out);
         }
-        for partition in route.partitions.iter() {
+        // A restart has no route with the rows that every run needs.
+        let shared = self.catalog.route(&call, self.primaries.len()).map(|route| route.shared).unwrap_or_default();
+        let step = self.calls[key].ordered.as_mut().expect("it is ordered").reconnoitre(shared);
+        self.search_on(id, call, step, out);
+    }
+
+    /// Sends a round of a reconnaissance to all replicas of its participants, or submits the call with the keys.
+    fn search_on(&mut self, id: u64, call: Call, step: SearchStep, out: &mut Outbox) {
+        let (round, works) = match step {
+            SearchStep::Submit(keys) => return self.submit_ordered(id, call, keys, out),
+            SearchStep::Round(round, works) => (round, works),
+            SearchStep::Wait | SearchStep::Elsewhere(_) => return,
+        };
+        let (key, epoch) = (self.key(id), self.epoch());
+        let ordered = self.calls[key].ordered.as_mut().expect("it is ordered");
+        ordered.begin_answers(epoch);
+        let participants = ordered.participants;
+        for (partition, work) in works {
+            let request = ReconnaissanceRequest { id, round, call: call.clone(), participants, work };
             for (replica, _) in self.configuration.partitions[partition].all() {
-                let message = Message::Reconnoitre { id, call: call.clone(), participants: route.partitions };
-                out.send(replica, message);
+                out.send(replica, Message::Reconnoitre(Box::new(request.clone())));
             }
         }
     }
@@ -38,21 +57,31 @@ impl Router {
         out.send(self.central, Message::Submit(Box::new(submission)));
     }
 
-    /// Receives the keys of a call from a participant.
-    pub(crate) fn reconnoitred(&mut self, id: u64, partition: u8, keys: Option<DeclaredKeys>, out: &mut Outbox) {
-        let Some(called) = self.calls.get_mut(self.key(id)) else { return };
-        let (CallState::Waiting { call, .. }, Some(ordered)) = (&called.state, &mut called.ordered) else { return };
-        if let Some(keys) = ordered.find(partition, keys) {
-            let call = call.clone();
-            self.submit_ordered(id, call, keys, out);
+    /// Receives a participant's result of a round; the call's number if that ends it.
+    pub(crate) fn reconnoitred(&mut self, result: ReconnaissanceResult, now_us: u64, out: &mut Outbox) -> Option<u64> {
+        let id = result.id;
+        let called = self.calls.get_mut(self.key(id))?;
+        let (CallState::Waiting { call, .. }, Some(ordered)) = (&called.state, &mut called.ordered) else {
+            return None;
+        };
+        match ordered.search(result) {
+            SearchStep::Elsewhere(missing) => {
+                let all = missing.union(ordered.participants);
+                self.answered(id, Outcome::Elsewhere(all), now_us, out)
+            }
+            step => {
+                let call = call.clone();
+                self.search_on(id, call, step, out);
+                None
+            }
         }
     }
 
     /// Receives a participant's part of an outcome; the call's number if that ends it.
     pub(crate) fn partially_answered(
         &mut self,
-        id: u64,
-        attempt: u32,
+        from: Address,
+        (id, attempt): (u64, u32),
         outcome: Outcome,
         now_us: u64,
         out: &mut Outbox,
@@ -62,6 +91,10 @@ impl Router {
             return None;
         };
         if !ordered.awaits_answer(attempt) {
+            // Another participant was refused keys too.
+            if let (Outcome::Undeclared(keys), Some(partition)) = (&outcome, from.partition()) {
+                ordered.note_volatile(partition, keys);
+            }
             return None;
         }
         match outcome {
@@ -69,8 +102,8 @@ impl Router {
                 let all = ordered.add_parts(parts)?;
                 self.answered(id, Outcome::Done(all), now_us, out)
             }
-            Outcome::Undeclared => {
-                ordered.note_undeclared();
+            Outcome::Undeclared(keys) => {
+                ordered.note_undeclared(from.partition()?, &keys);
                 let (call, partitions, home) = (call.clone(), ordered.participants, called.home);
                 self.undeclared += 1;
                 let route = Route { partitions, home, shared: Vec::new(), is_complete: false };

@@ -320,9 +320,7 @@ impl Executor {
                 self.write_checkpoint(out);
             }
             Message::Exchange(exchange) => self.exchanged(*exchange, out),
-            Message::Reconnoitre { id, call, participants } => {
-                self.keys_requests.push(KeysRequest { client: from, id, call, participants });
-            }
+            Message::Reconnoitre(request) => self.keys_requests.push(KeysRequest { client: from, request }),
             _ => {}
         }
         self.go_on(out);
@@ -359,12 +357,10 @@ impl Executor {
             && let Some(request) = self.keys_requests.next(is_behind)
         {
             let partition = self.index();
-            let keys = request.reconnoitre(&mut self.shard, out).unwrap_or_else(|broken| {
-                self.broken = Some(format!("partition {partition}: {broken}"));
-                None
-            });
-            let (id, keys) = (request.id, keys.map(Box::new));
-            out.send(request.client, Message::Reconnoitred { id, partition, keys });
+            match request.reconnoitre(&mut self.shard, out) {
+                Ok(found) => out.send(request.client, Message::Reconnoitred(Box::new(found))),
+                Err(broken) => self.broken = Some(format!("partition {partition}: {broken}")),
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! A transaction from the grant of its locks to its end: rows for other participants, runs, votes.
 
-use glassbox::research::shard::{Failure, Kept, PartitionSet, Ran, RemoteRead, Task};
+use glassbox::research::shard::{DeclaredWatch, Failure, Kept, PartitionSet, Ran, RemoteRead, Task};
 use smallvec::smallvec;
 
 use super::executing::ExecutingTxn;
@@ -9,6 +9,11 @@ use crate::protocol::input::{Exchange, ExchangeContent, InputId};
 use crate::protocol::message::Outcome;
 use crate::protocol::outbox::{Outbox, Work};
 use crate::scheduler::LogPlace;
+
+/// The outcome of a run that would have touched a key outside of its set.
+fn undeclared(watch: DeclaredWatch<'_>) -> Outcome {
+    Outcome::Undeclared(Box::new(watch.undeclared.expect("the watch has refused a key")))
+}
 
 impl Executor {
     /// Begins a transaction that has its locks.
@@ -61,12 +66,13 @@ impl Executor {
         );
         let keys = txn.keys.clone();
         for (to, reads) in wanted {
-            let find = |read| self.shard.find(read, Some(&mut keys.watch())).transpose();
+            let mut watch = keys.watch();
+            let find = |read| self.shard.find(read, Some(&mut watch)).transpose();
             match reads.iter().map(find).collect::<Option<Result<Vec<_>, _>>>() {
                 Some(Ok(rows)) => self.send_exchange(to, input, ExchangeContent::Rows(rows), out),
                 Some(Err(problem)) => return self.end(place, Some(Outcome::Failed(Failure::protocol(problem))), out),
                 // It is not locked.
-                None if has_votes => return self.end(place, Some(Outcome::Undeclared), out),
+                None if has_votes => return self.end(place, Some(undeclared(watch)), out),
                 None => return self.break_promise(place, "shares a row that it does not declare"),
             }
         }
@@ -93,6 +99,7 @@ impl Executor {
         let task = Task { participants: txn.input.participants, given: &txn.given };
         let (mut kept, mut watch) = (Kept::default(), txn.keys.watch());
         let ran = self.shard.run(&txn.input.call, task, Some(&mut kept), Some(&mut watch));
+        let refused = matches!(ran, Ran::Refused).then(|| undeclared(watch));
         out.did(match (&ran, is_single) {
             (Ran::Done(_), true) => Work::Single { undo: true, watched: true },
             (Ran::Done(_), false) => Work::Fragment { watched: true },
@@ -118,7 +125,7 @@ impl Executor {
             }
             Ran::Aborted(reason) => self.end(place, Some(Outcome::Aborted(reason)), out),
             Ran::Elsewhere(partitions) => self.end(place, Some(Outcome::Elsewhere(partitions)), out),
-            Ran::Refused => self.end(place, Some(Outcome::Undeclared), out),
+            Ran::Refused => self.end(place, refused, out),
             Ran::Failed(failure) => self.end(place, Some(Outcome::Failed(failure)), out),
             Ran::Broken(broken) => self.broken = Some(format!("partition {}: {broken}", self.index())),
         }

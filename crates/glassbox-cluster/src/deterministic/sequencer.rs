@@ -21,7 +21,7 @@ use super::throttle::Throttle;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::Entry;
-use crate::protocol::input::{Digests, Input, InputBatch, InputKeys, MAX_ARGUMENT_BYTES, OrderSettings};
+use crate::protocol::input::{Digests, Input, InputBatch, MAX_ARGUMENT_BYTES, OrderSettings};
 use crate::protocol::message::{Message, Outcome, StopReason, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
@@ -30,7 +30,7 @@ use crate::protocol::outbox::{Action, Outbox};
 const MAX_LATE: u64 = 8;
 /// How long replica sets that differ go on until the others have executed the epoch too, in microseconds.
 pub(super) const MAX_DISPUTE_US: u64 = 5_000_000;
-/// Keys of a call that are in the log; a call with more locks its partitions whole.
+/// Keys of a call that are in the log; a call with more locks their tables and indexes whole.
 const MAX_KEYS: usize = 16_384;
 /// Bytes of inputs after which a replica that lacks them has to ask for the rest: one that asks late, after it made a
 /// checkpoint, would otherwise be sent more than a connection may have unread.
@@ -264,7 +264,7 @@ impl Sequencer {
         }
         self.now_us = self.now_us.max(now_us);
         call.now = Timestamp::from_micros(self.now_us as i64);
-        let keys = if keys.found() > MAX_KEYS { InputKeys::All } else { keys };
+        let keys = keys.at_most(MAX_KEYS);
         // Its index follows when the epoch is sealed.
         self.open.push(Input { index: 0, client, call_id: id, attempt, call, version, participants, keys });
         match u64::from(self.order.epoch_us) {

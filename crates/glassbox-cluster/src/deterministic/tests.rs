@@ -12,7 +12,7 @@ use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::input::{Input, InputBatch, InputKeys};
-use crate::protocol::message::{Message, StopReason, Submission};
+use crate::protocol::message::{FragmentWork, Message, ReconnaissanceRequest, StopReason, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
 const SCHEME: SchemeKind = SchemeKind::Deterministic(SchedulerKind::Serial);
@@ -175,14 +175,15 @@ fn a_replica_that_lacks_inputs_is_asked_for_keys_in_vain_until_it_has_them() {
     let mut executor = Executor::recovered(partition(0), shard, kind, &configuration(), base, &mut out);
     let answered = |out: &mut Outbox| -> Vec<u64> {
         let answer = |action| match action {
-            Action::Send(CLIENT, Message::Reconnoitred { id, partition: 0, .. }) => Some(id),
+            Action::Send(CLIENT, Message::Reconnoitred(result)) if result.partition == 0 => Some(result.id),
             _ => None,
         };
         out.actions.drain(..).filter_map(answer).collect()
     };
     let ask = |id| {
         let call = Call { procedure: 0, arguments: vec![1].into(), now: Timestamp::default(), seed: 0 };
-        Message::Reconnoitre { id, call, participants: PartitionSet::of(0) }
+        let (round, participants, work) = (1, PartitionSet::of(0), FragmentWork::Run(Vec::new()));
+        Message::Reconnoitre(Box::new(ReconnaissanceRequest { id, round, call, participants, work }))
     };
     executor.handle(CLIENT, ask(0), &mut out);
     executor.handle(CLIENT, ask(1), &mut out);
@@ -305,7 +306,9 @@ fn digests_and_too_many_keys() {
     logged.handle(partition(0), Message::ResumeAfter(0));
     let batches: Vec<_> = logged.sent.iter().map(|(_, batch)| batch).collect();
     assert_eq!(batches[0].digests, [(0, 77)], "they are logged with the next epoch");
-    assert_eq!((batches[1].digests.len(), &batches[1].inputs[0].keys), (0, &InputKeys::All));
+    let all = KeyRequest { space: 0, low: WatchedKey::Short(0), high: WatchedKey::End, touch: Touch::Write };
+    let keys = InputKeys::Found(vec![(0, DeclaredKeys::found(vec![all]))]);
+    assert_eq!((batches[1].digests.len(), &batches[1].inputs[0].keys), (0, &keys), "their table is locked whole");
 }
 
 #[test]

@@ -573,7 +573,7 @@ impl Member {
 
 /// Whether it is a client's call, which any holder of the role may handle.
 fn begins(message: &Message) -> bool {
-    matches!(message, Message::Call { .. } | Message::Submit(_) | Message::Reconnoitre { .. })
+    matches!(message, Message::Call { .. } | Message::Submit(_) | Message::Reconnoitre(_))
 }
 
 pub(crate) fn answer(ended: Vec<Ended>, out: &mut Outbox) {

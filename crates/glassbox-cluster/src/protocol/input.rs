@@ -158,7 +158,7 @@ pub enum InputKeys {
     Declared,
     /// Those that a reconnaissance found, for each participant.
     Found(Vec<(u8, DeclaredKeys)>),
-    /// The whole partition: reconnaissance was in vain.
+    /// The whole partition: no reconnaissance could find them.
     All,
 }
 
@@ -168,6 +168,17 @@ impl InputKeys {
         match self {
             Self::Found(found) => found.iter().map(|(_, keys)| keys.requests().len()).sum(),
             Self::Declared | Self::All => 0,
+        }
+    }
+
+    /// With at most this number of found keys, or else all keys of the tables and indexes in which there are some.
+    pub(crate) fn at_most(self, most: usize) -> Self {
+        let count = self.found();
+        match self {
+            Self::Found(found) if count > most => {
+                Self::Found(found.into_iter().map(|(partition, keys)| (partition, keys.coarse())).collect())
+            }
+            few => few,
         }
     }
 }

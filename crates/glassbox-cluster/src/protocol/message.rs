@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 
 use glassbox::procedure::AbortReason;
 use glassbox::record::Timestamp;
-use glassbox::research::shard::{Call, DeclaredKeys, Failure, Output, PartitionSet, RemoteRead, RemoteReadResult};
+use glassbox::research::shard::{
+    Call, DeclaredKeys, Failure, KeyRequest, Output, PartitionSet, RemoteRead, RemoteReadResult,
+};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -197,24 +199,10 @@ pub enum Message {
         /// [`Outcome::Done`] with its own output, or why the transaction has not committed.
         outcome: Outcome,
     },
-    /// Client to partition: find the keys that this call would lock.
-    Reconnoitre {
-        /// The client's number for the call.
-        id: u64,
-        /// The call.
-        call: Call,
-        /// The participants.
-        participants: PartitionSet,
-    },
-    /// Partition to client: the keys found; `None`: they cannot be found by this partition alone.
-    Reconnoitred {
-        /// The client's number for the call.
-        id: u64,
-        /// The partition.
-        partition: u8,
-        /// The keys.
-        keys: Option<Box<DeclaredKeys>>,
-    },
+    /// Client to partition: find the keys that a call would lock.
+    Reconnoitre(Box<ReconnaissanceRequest>),
+    /// Partition to client: the keys found.
+    Reconnoitred(Box<ReconnaissanceResult>),
     /// Partition to coordinator 0, under two-phase locking: a transaction begins or ends a wait.
     Waits(Box<Wait>),
     /// Coordinator 0 to coordinator: restart this transaction, which is part of a deadlock.
@@ -493,6 +481,51 @@ pub enum FragmentEnd {
     Unclear,
 }
 
+/// One partition's part of one round of a reconnaissance: the work of a [`Fragment`], without isolation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReconnaissanceRequest {
+    /// The client's number for the call.
+    pub id: u64,
+    /// Counts the rounds of all reconnaissances of the call.
+    pub round: u32,
+    /// The call.
+    pub call: Call,
+    /// The participants.
+    pub participants: PartitionSet,
+    /// The partition's work.
+    pub work: FragmentWork,
+}
+
+/// The result of a [`ReconnaissanceRequest`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReconnaissanceResult {
+    /// The client's number for the call.
+    pub id: u64,
+    /// The round.
+    pub round: u32,
+    /// The partition.
+    pub partition: u8,
+    /// The keys of the partition that the work touched.
+    pub keys: DeclaredKeys,
+    /// The end of the work.
+    pub end: ReconnaissanceEnd,
+}
+
+/// How a partition's part of a round of a reconnaissance ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReconnaissanceEnd {
+    /// The run ended: there are no more keys.
+    Done,
+    /// The rows that were read.
+    Found(Vec<RemoteReadResult>),
+    /// The run needs these remote rows.
+    Wants(Vec<RemoteRead>),
+    /// The run needs these participants as well.
+    Elsewhere(PartitionSet),
+    /// The keys cannot be found.
+    Unknown,
+}
+
 /// The output of each participant; mostly there is one.
 pub type Parts = SmallVec<[(u8, Output); 1]>;
 
@@ -510,8 +543,8 @@ pub enum Outcome {
     Failed(Box<Failure>),
     /// The outcome is unknown: the party that would have answered has failed.
     Unknown,
-    /// To be submitted again: a run touched a key outside of its set.
-    Undeclared,
+    /// To be submitted again: a run would have touched these keys, which are outside of its set.
+    Undeclared(Box<KeyRequest>),
 }
 
 impl Fragment {

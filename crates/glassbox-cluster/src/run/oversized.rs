@@ -9,11 +9,13 @@
 //! - the output of a call on one partition is encoded after the commit, and so are the outputs of all participants
 //!   together: the client receives an error that says that the call was committed.
 
-use glassbox::research::shard::{Call, Failure};
+use glassbox::research::shard::{Call, DeclaredKeys, Failure};
 
 use crate::protocol::address::Address;
 use crate::protocol::input::MAX_ARGUMENT_BYTES;
-use crate::protocol::message::{Fragment, FragmentEnd, FragmentResult, Message, Outcome, Packet};
+use crate::protocol::message::{
+    Fragment, FragmentEnd, FragmentResult, Message, Outcome, Packet, ReconnaissanceEnd, ReconnaissanceResult,
+};
 use crate::wire::MAX_PAYLOAD_BYTES;
 
 /// The consequence of a message that is too large.
@@ -40,8 +42,9 @@ fn look(to: Address, packet: &Packet, bytes: usize) -> Option<Oversized> {
     let back = |message| Some(Oversized::Back(Packet { epoch, message }));
     let refused = |failure| Outcome::Failed(Box::new(failure));
     match message {
-        Message::Call { id, call } | Message::Reconnoitre { id, call, .. } => {
-            back(Message::Answer { id: *id, outcome: refused(too_large(call, bytes)?) })
+        Message::Call { id, call } => back(Message::Answer { id: *id, outcome: refused(too_large(call, bytes)?) }),
+        Message::Reconnoitre(request) => {
+            back(Message::Answer { id: request.id, outcome: refused(too_large(&request.call, bytes)?) })
         }
         Message::Submit(submission) => {
             let failure = too_large(&submission.call, bytes)?;
@@ -98,8 +101,10 @@ fn without_output(message: &Message, bytes: usize) -> Option<Message> {
             Message::Result(Box::new(FragmentResult { txn, round, partition, end, after, received }))
         }
         // The whole partition is locked instead.
-        Message::Reconnoitred { id, partition, .. } => {
-            Message::Reconnoitred { id: *id, partition: *partition, keys: None }
+        Message::Reconnoitred(result) => {
+            let ReconnaissanceResult { id, round, partition, .. } = **result;
+            let (keys, end) = (DeclaredKeys::none(), ReconnaissanceEnd::Unknown);
+            Message::Reconnoitred(Box::new(ReconnaissanceResult { id, round, partition, keys, end }))
         }
         _ => return None,
     })

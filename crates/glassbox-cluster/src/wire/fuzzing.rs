@@ -18,7 +18,8 @@ use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::entry::{Base, Entry, Part};
 use crate::protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
 use crate::protocol::message::{
-    Message, Outcome, Packet, Presence, Recovered, StopReason, Turn, Wait, Waiter, WaiterId,
+    FragmentWork, Message, Outcome, Packet, Presence, ReconnaissanceEnd, ReconnaissanceRequest, ReconnaissanceResult,
+    Recovered, StopReason, Turn, Wait, Waiter, WaiterId,
 };
 
 const OF: Expected = Expected { cluster: 1, catalog: 2, sequence: 0, payload_bytes_max: MAX_PAYLOAD_BYTES };
@@ -108,11 +109,11 @@ fn waits() -> Wait {
 }
 
 /// The messages of deterministic schemes, and of two-phase locking.
-fn deterministic(call: &Call) -> [Message; 18] {
+fn deterministic(call: &Call) -> [Message; 20] {
     let key = |number| WatchedKey::Short(number);
     let request = KeyRequest { space: 300, low: key(1), high: key(u128::MAX), touch: Touch::Write };
     let long = KeyRequest { low: WatchedKey::of(&[7; 20]), high: WatchedKey::End, ..request.clone() };
-    let keys = DeclaredKeys::found(vec![request, long]);
+    let keys = DeclaredKeys::found(vec![request.clone(), long]);
     let input = Input {
         index: 300,
         client: Address::Client(1),
@@ -134,6 +135,13 @@ fn deterministic(call: &Call) -> [Message; 18] {
     let exchange = |content| Exchange { input: InputId { epoch: 300, index: 1 }, from: 1, content };
     let lookup = Lookup::Range { index: Some(1), low: vec![0; 4], high: vec![255; 4] };
     let wanted = RemoteRead { partitions: PartitionSet::of(1), table: 300, lookup, writes: false };
+    let work = FragmentWork::Find(vec![wanted.clone()]);
+    let participants = PartitionSet::all(3);
+    let reconnoitre = ReconnaissanceRequest { id: 300, round: 300, call: call.clone(), participants, work };
+    let reconnoitred = |end| {
+        let result = ReconnaissanceResult { id: 300, round: 300, partition: 1, keys: keys.clone(), end };
+        Message::Reconnoitred(Box::new(result))
+    };
     [
         Message::Inputs(Box::new(batch)),
         Message::ResumeAfter(300),
@@ -149,10 +157,12 @@ fn deterministic(call: &Call) -> [Message; 18] {
         Message::Waits(Box::new(waits())),
         Message::Checkpointed(u64::MAX),
         Message::Exchange(Box::new(exchange(ExchangeContent::Rows(Vec::new())))),
-        Message::Exchange(Box::new(exchange(ExchangeContent::Wants(vec![wanted])))),
+        Message::Exchange(Box::new(exchange(ExchangeContent::Wants(vec![wanted.clone()])))),
         Message::Exchange(Box::new(exchange(ExchangeContent::Vote(false)))),
-        Message::Reconnoitred { id: 300, partition: 1, keys: Some(Box::new(keys)) },
-        Message::PartialAnswer { id: 7, attempt: 300, outcome: Outcome::Undeclared },
+        Message::Reconnoitre(Box::new(reconnoitre)),
+        reconnoitred(ReconnaissanceEnd::Wants(vec![wanted])),
+        reconnoitred(ReconnaissanceEnd::Elsewhere(PartitionSet::of(2))),
+        Message::PartialAnswer { id: 7, attempt: 300, outcome: Outcome::Undeclared(Box::new(request)) },
     ]
 }
 

@@ -31,7 +31,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         | Message::Placed { .. }
         | Message::Withheld { .. }
         | Message::Probe => instructs,
-        Message::Call { .. } | Message::Reconnoitre { .. } => is_replica && matches!(from, Address::Client(_)),
+        Message::Call { .. } | Message::Reconnoitre(_) => is_replica && matches!(from, Address::Client(_)),
         Message::Submit(_) => matches!((from, to), (Address::Client(_), Address::Coordinator(_))),
         Message::Fragment(fragment) => is_replica && coordinates && is_same(fragment.txn.coordinator, from),
         // A coordinator decides the transactions that a client left.
@@ -70,8 +70,9 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::Exchange(exchange) => {
             is_replica && matches!(from, Address::Replica { partition, .. } if partition == exchange.from)
         }
-        Message::Reconnoitred { partition: at, .. } => {
-            matches!(from, Address::Replica { partition, .. } if partition == *at) && matches!(to, Address::Client(_))
+        Message::Reconnoitred(result) => {
+            let own = matches!(from, Address::Replica { partition, .. } if partition == result.partition);
+            own && matches!(to, Address::Client(_))
         }
         Message::SessionOver(_) => matches!(
             (from, to),
@@ -141,8 +142,8 @@ fn name(message: &Message) -> &'static str {
         Message::ResumeAfter(_) => "a request for inputs and rows",
         Message::Checkpointed(_) => "a report of its checkpoint",
         Message::Exchange(_) => "rows or a vote, of another partition",
-        Message::Reconnoitre { .. } => "a request for a reconnaissance",
-        Message::Reconnoitred { .. } => "a reconnaissance, of another partition",
+        Message::Reconnoitre(_) => "a request for a reconnaissance",
+        Message::Reconnoitred(_) => "a reconnaissance, of another partition",
     }
 }
 

@@ -1,7 +1,9 @@
 //! Members of a cluster through the crate's interface: their messages, in threads, over sockets and as processes.
 
+mod dependent;
 mod diverging;
 mod failures;
+mod gates;
 mod leaving;
 mod order;
 mod overlap;

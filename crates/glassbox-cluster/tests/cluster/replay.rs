@@ -207,6 +207,7 @@ fn the_log_makes_the_same_changes_on_one_and_on_four_partitions_and_from_a_check
         assert!(log.len() >= CALLS && digests.len() > CALLS / 2, "{} inputs, {}", log.len(), digests.len());
         assert!(log.values().any(|input| !input.participants.is_single()));
         assert!(log.values().any(|input| matches!(input.keys, InputKeys::Found(_))));
+        assert!(log.values().all(|input| input.keys != InputKeys::All), "a call locks whole partitions");
 
         let (mut again, _) = Replicas::new(scheduler, (0..4).map(|at| loaded(at, 4)).collect());
         again.replay(&log);

@@ -3,3 +3,5 @@
 mod micro;
 mod support;
 mod tpcc;
+
+pub use support::assert_settled;

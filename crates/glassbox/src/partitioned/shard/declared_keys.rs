@@ -5,6 +5,7 @@
 //! begins. So the declaration is read once more, with a receiver that makes lock requests of this partition's keys. The
 //! run is compared with it ([`DeclaredKeys::watch`]): a key outside the set is refused before it is touched.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,11 @@ pub struct KeyRequest {
 }
 
 impl KeyRequest {
+    /// A request for every key of a space.
+    fn whole(space: u32, touch: Touch) -> Self {
+        Self { space, low: WatchedKey::Short(0), high: WatchedKey::End, touch }
+    }
+
     /// Whether it is for one key.
     pub fn is_single(&self) -> bool {
         self.low == self.high
@@ -102,8 +108,29 @@ impl DeclaredKeys {
 
     /// Every key of these spaces, for writing.
     pub(crate) fn whole(spaces: impl Iterator<Item = u32>) -> Self {
-        let of = |space| KeyRequest { space, low: WatchedKey::Short(0), high: WatchedKey::End, touch: Touch::Write };
-        Self::new(spaces.map(of).collect(), Declared::Partitions)
+        Self::new(spaces.map(|space| KeyRequest::whole(space, Touch::Write)).collect(), Declared::Partitions)
+    }
+
+    /// These keys, and every key of some spaces instead of those named there: in the strongest mode that a space is
+    /// given with or has a key in.
+    #[must_use]
+    pub fn widened(&self, spaces: impl IntoIterator<Item = (u32, Touch)>) -> Self {
+        let mut whole: BTreeMap<u32, Touch> = spaces.into_iter().collect();
+        let mut requests = Vec::new();
+        for request in &self.requests {
+            match whole.get_mut(&request.space) {
+                Some(touch) => *touch = request.touch.max(*touch),
+                None => requests.push(request.clone()),
+            }
+        }
+        requests.extend(whole.into_iter().map(|(space, touch)| KeyRequest::whole(space, touch)));
+        Self::new(requests, self.declared)
+    }
+
+    /// Every key of the spaces in which there is one: few requests, however many keys there are.
+    #[must_use]
+    pub fn coarse(&self) -> Self {
+        self.widened(self.requests.iter().map(|request| (request.space, Touch::Read)))
     }
 
     /// Whether the declaration names every key.
