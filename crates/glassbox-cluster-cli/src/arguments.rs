@@ -145,6 +145,8 @@ pub enum SchemeOption {
     TwoPhaseWaitDie,
     /// As two-phase; a transaction that would wait is restarted
     TwoPhaseNoWait,
+    /// As two-phase; all transactions acquire locks in one order, one partition after the other
+    TwoPhaseSorted,
     /// Deterministic: inputs are ordered first, and each partition runs one at a time in that order
     Serial,
     /// Deterministic: transactions lock their rows in the order of the log, in a lock table
@@ -253,6 +255,7 @@ impl SchemeOption {
             Self::TwoPhaseTimeout => Some(SchemeKind::TwoPhase(DeadlockRule::Timeout)),
             Self::TwoPhaseWaitDie => Some(SchemeKind::TwoPhase(DeadlockRule::WaitDie)),
             Self::TwoPhaseNoWait => Some(SchemeKind::TwoPhase(DeadlockRule::NoWait)),
+            Self::TwoPhaseSorted => Some(SchemeKind::TwoPhase(DeadlockRule::Sorted)),
             Self::Serial => Some(SchemeKind::Deterministic(SchedulerKind::Serial)),
             Self::DeterministicLocks => Some(SchemeKind::Deterministic(SchedulerKind::OrderedLocks)),
             Self::Vll => Some(SchemeKind::Deterministic(SchedulerKind::Vll)),

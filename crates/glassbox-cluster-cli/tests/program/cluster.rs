@@ -105,7 +105,8 @@ fn a_deterministic_cluster_is_right_and_continues_from_its_log() {
 fn hot_rows_are_incremented_once_for_each_call() {
     let contention = ["contention", "--rows", "2000", "--hot", "3", "--several", "30", "--dependent", "30"];
     let contention = [&contention[..], &["--relists", "10", "--seconds", "0.6", "--clients", "4"]].concat();
-    for scheme in ["two-phase", "two-phase-timeout", "two-phase-wait-die", "two-phase-no-wait", "occ"] {
+    let rules = ["two-phase", "two-phase-timeout", "two-phase-wait-die", "two-phase-no-wait", "two-phase-sorted"];
+    for scheme in rules.into_iter().chain(["occ"]) {
         let ran = run_well(&[&["--scheme", scheme, "--replicas", "1"], &contention[..]].concat());
         for words in ["increments: ", "none is lost", "dependent", "relist", "hot rows, 3 of each partition"] {
             assert!(ran.out.contains(words), "no `{words}` under {scheme} in {}", ran.out);

@@ -132,6 +132,7 @@ impl Router {
         let is_ordered = configuration.scheme.is_deterministic();
         let mut own = Coordinator::new(Session::new(me, session), primaries.clone());
         own.set_active(configuration.scheme.clients_coordinate(), &mut Outbox::default());
+        own.visits_in_order = configuration.scheme.visits_in_order();
         Self {
             numbers: catalog.procedure_numbers(),
             catalog,
@@ -342,6 +343,7 @@ impl Router {
         self.central = next.coordinator_of(self.me);
         self.configuration = next;
         self.own.set_active(self.configuration.scheme.clients_coordinate(), out);
+        self.own.visits_in_order = self.configuration.scheme.visits_in_order();
         // Transactions that wait for locks would delay the change of the scheme.
         let Self { own, configuration, .. } = self;
         own.configure(configuration, replaced, another_scheme, now_us, out);

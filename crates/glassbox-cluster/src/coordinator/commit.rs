@@ -51,6 +51,9 @@ pub struct Coordinator {
     /// The shared order, if there are several coordinators.
     pub(crate) ordering: Option<Box<Ordering>>,
     pub(crate) deadlocks: Deadlocks<PendingTxn>,
+    /// Whether a participant receives its first fragment when the one before has answered: both may lock, and the locks
+    /// of all transactions have one order.
+    pub(crate) visits_in_order: bool,
 }
 
 /// A coordinator's part in the order of several coordinators.
@@ -84,6 +87,7 @@ impl Coordinator {
             leaving,
             ordering,
             deadlocks,
+            visits_in_order: false,
         }
     }
 
@@ -143,24 +147,31 @@ impl Coordinator {
         let sequence = self.next;
         self.next += 1;
         self.query_acks(out);
-        let shared = &pending.shared;
-        if shared.is_empty() {
-            self.send_round(sequence, &pending, |_| FragmentWork::Run(Vec::new()), out);
-        } else {
-            self.send_round(sequence, &pending, |partition| FragmentWork::Find(wanted_of(shared, partition)), out);
-        }
+        let first =
+            if self.visits_in_order { PartitionSet::of(pending.participants.lowest()) } else { pending.participants };
+        self.send_first(sequence, &pending, first, out);
         self.pending.insert(sequence, pending);
+    }
+
+    /// Sends first fragments to some participants.
+    fn send_first(&mut self, sequence: u64, pending: &PendingTxn, to: PartitionSet, out: &mut Outbox) {
+        let shared = &pending.shared;
+        let work = |partition| match shared.is_empty() {
+            true => FragmentWork::Run(Vec::new()),
+            false => FragmentWork::Find(wanted_of(shared, partition)),
+        };
+        self.send_round(sequence, (pending, to), work, out);
     }
 
     fn send_round(
         &mut self,
         sequence: u64,
-        pending: &PendingTxn,
+        (pending, to): (&PendingTxn, PartitionSet),
         work: impl Fn(usize) -> FragmentWork,
         out: &mut Outbox,
     ) {
         let settled = self.settled(sequence);
-        for partition in pending.partitions() {
+        for partition in to.iter() {
             let place = match &mut self.ordering {
                 Some(ordering) if pending.round == 0 => ordering.turns.place(partition),
                 _ => 0,
@@ -193,12 +204,25 @@ impl Coordinator {
         if stale || result.round != pending.round || !pending.participants.contains(partition) {
             return Vec::new();
         }
-        pending.answers[partition] = Some(result);
+        let is_first = pending.round == 0 && result.end != FragmentEnd::Again;
+        let is_visited = pending.answers[partition].replace(result).is_none() && is_first;
+        if self.visits_in_order && is_visited {
+            self.visit_next(sequence, out);
+        }
         let mut ends = Vec::new();
         self.advance_from(sequence, now_us, &mut ends, out);
         self.go_on(out);
         ends.append(&mut self.ended);
         ends
+    }
+
+    /// Sends the first fragment to the next participant, the one before having answered.
+    fn visit_next(&mut self, sequence: u64, out: &mut Outbox) {
+        let Some(pending) = self.pending.remove(&sequence) else { return };
+        if let Some(next) = pending.partitions().find(|partition| pending.answers[*partition].is_none()) {
+            self.send_first(sequence, &pending, PartitionSet::of(next), out);
+        }
+        self.pending.insert(sequence, pending);
     }
 
     /// Advances a transaction, and those that waited for its decision.
@@ -265,10 +289,10 @@ impl Coordinator {
                 let others = pending.given.iter().filter(|found| usize::from(found.partition) != partition);
                 FragmentWork::Run(others.cloned().collect())
             };
-            self.send_round(sequence, &pending, given, out);
+            self.send_round(sequence, (&pending, pending.participants), given, out);
         } else {
             let wanted = |partition| FragmentWork::Find(wanted_of(&verdict.wanted, partition));
-            self.send_round(sequence, &pending, wanted, out);
+            self.send_round(sequence, (&pending, pending.participants), wanted, out);
         }
         self.pending.insert(sequence, pending);
     }

@@ -514,7 +514,7 @@ impl Member {
         match &mut self.role {
             Role::Sequencer(sequencer) => sequencer.set_order(self.order),
             Role::Executor(executor) => executor.set_order(self.order),
-            Role::Primary(partition) => partition.set_overlap(self.order.overlap),
+            Role::Primary(partition) => partition.set_order(self.order),
             _ => {}
         }
     }

@@ -11,6 +11,7 @@ use crate::participant::store::Store;
 use crate::participant::txn::{Announced, DistributedTxn, LocalTxn, Txn};
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::SchemeKind;
+use crate::protocol::input::OrderSettings;
 use crate::protocol::message::{Fragment, FragmentEnd, FragmentWork, Message};
 use crate::protocol::outbox::{Action, Outbox};
 use crate::scheme::Scheme;
@@ -263,9 +264,10 @@ impl Partition {
         !self.announced.is_empty()
     }
 
-    /// Has backups receive calls before they are run, or afterwards.
-    pub(crate) fn set_overlap(&mut self, overlaps: bool) {
-        self.overlaps = overlaps;
+    /// Sets whether backups receive calls before they are run, and whether two-phase locking is without two-phase
+    /// commit.
+    pub(crate) fn set_order(&mut self, order: OrderSettings) {
+        (self.overlaps, self.store.commits_at_once) = (order.overlap, order.without_commit);
     }
 
     #[inline]

@@ -28,6 +28,8 @@ pub(crate) struct Store {
     pub(crate) over: BTreeSet<Session>,
     /// Whether an abort undoes the transactions that ran after it.
     cascades: bool,
+    /// Whether a participant commits its part without a decision, when it has voted; only in simulated clusters.
+    pub(crate) commits_at_once: bool,
     /// Why the partition has stopped.
     pub(crate) broken: Option<String>,
     /// Workload counters.
@@ -39,7 +41,8 @@ impl Store {
     pub(crate) fn new(shard: Shard, stream: ReplicationStream, kind: SchemeKind) -> Self {
         let (decisions, committed, over) = (DecisionCounts::default(), CommittedTxns::default(), BTreeSet::new());
         let (seen, sampler) = (Counters::default(), Sampler::default());
-        Self { shard, stream, decisions, committed, over, cascades: kind.cascades(), broken: None, seen, sampler }
+        let (cascades, commits_at_once, broken) = (kind.cascades(), false, None);
+        Self { shard, stream, decisions, committed, over, cascades, commits_at_once, broken, seen, sampler }
     }
 
     pub(crate) fn shard(&mut self) -> &mut Shard {

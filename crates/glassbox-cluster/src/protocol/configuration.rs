@@ -482,11 +482,14 @@ pub enum DeadlockRule {
     WaitDie,
     /// It is restarted.
     NoWait,
+    /// It waits if all its locks come before the one that it requests, in one order of partitions and keys, and is
+    /// restarted otherwise. The participants of a distributed transaction are visited in that order.
+    Sorted,
 }
 
 impl DeadlockRule {
     /// All rules.
-    pub const ALL: [Self; 4] = [Self::Graph, Self::Timeout, Self::WaitDie, Self::NoWait];
+    pub const ALL: [Self; 5] = [Self::Graph, Self::Timeout, Self::WaitDie, Self::NoWait, Self::Sorted];
 }
 
 /// Which transactions a partition may run before earlier ones of the input log have ended.
@@ -518,8 +521,8 @@ impl SchemeKind {
     ];
 
     /// All schemes whose partitions do not need an input log; a running cluster changes between them.
-    pub const ALL: [Self; 11] = {
-        let mut all = [Self::Blocking; 11];
+    pub const ALL: [Self; 12] = {
+        let mut all = [Self::Blocking; 12];
         let (low_overhead, two_phase) = all.split_at_mut(Self::LOW_OVERHEAD.len());
         low_overhead.copy_from_slice(&Self::LOW_OVERHEAD);
         let mut at = 0;
@@ -550,6 +553,11 @@ impl SchemeKind {
         self.is_locking() || self == Self::Occ
     }
 
+    /// Whether a coordinator visits the participants of a transaction one after the other, in the order of partitions.
+    pub(crate) fn visits_in_order(self) -> bool {
+        self == Self::TwoPhase(DeadlockRule::Sorted)
+    }
+
     /// Whether a primary runs calls without locks while no other transaction is active, so that backups can hold them
     /// before.
     pub(crate) fn announces(self) -> bool {
@@ -576,6 +584,7 @@ impl fmt::Display for SchemeKind {
             Self::TwoPhase(DeadlockRule::Timeout) => "two-phase, timeout",
             Self::TwoPhase(DeadlockRule::WaitDie) => "two-phase, wait-die",
             Self::TwoPhase(DeadlockRule::NoWait) => "two-phase, no-wait",
+            Self::TwoPhase(DeadlockRule::Sorted) => "two-phase, sorted",
             Self::Deterministic(SchedulerKind::Serial) => "serial",
             Self::Deterministic(SchedulerKind::OrderedLocks) => "deterministic locks",
             Self::Deterministic(SchedulerKind::Vll) => "vll",

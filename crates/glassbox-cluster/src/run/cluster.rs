@@ -46,6 +46,7 @@ impl Cluster {
         catalog: Arc<Catalog>,
         mut shard: impl FnMut(u8) -> Result<Shard, Error>,
     ) -> Result<Self, Error> {
+        shape.check().map_err(Error::Config)?;
         if !shape.admits(&shape.configuration()) {
             return Err(Error::Config(format!("a cluster cannot have this shape: {shape:?}")));
         }

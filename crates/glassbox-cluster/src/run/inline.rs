@@ -39,6 +39,7 @@ impl Inline {
         catalog: Arc<Catalog>,
         mut shard: impl FnMut(u8) -> Result<Shard, Error>,
     ) -> Result<Client<Self>, Error> {
+        shape.check().map_err(Error::Config)?;
         let (me, post) = (Address::Client(0), Arc::new(Mailboxes::default()));
         let join = |address| Queues::join(&post, address, shape.round_trip);
         let machines = shape

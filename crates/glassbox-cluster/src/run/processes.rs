@@ -106,6 +106,7 @@ impl Processes {
                  or two-phase scheme"
             ),
         )?;
+        self.shape().check()?;
         refuse(
             self.order.by_clocks && !scheme.is_deterministic(),
             format!("`order.by_clocks` is true, and scheme `{scheme}` has no input log; choose a deterministic scheme"),

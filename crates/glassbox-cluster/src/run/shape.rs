@@ -72,6 +72,21 @@ impl Shape {
         Self { order, ..self }
     }
 
+    /// Refuses what only simulated clusters can have.
+    ///
+    /// # Errors
+    /// The setting, and what to give instead.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.order.without_commit {
+            return Err(
+                "`order.without_commit` is true: without two-phase commit, an abort or a failure leaves half of a \
+                        transaction, so only the laboratory's simulated clusters accept it; give false"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
     /// The initial configuration.
     pub fn configuration(&self) -> Configuration {
         let first = Configuration::first(self.partitions, self.replicas, self.scheme);

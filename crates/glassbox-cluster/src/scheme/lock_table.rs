@@ -161,6 +161,16 @@ impl LockTable {
         self.waiting.iter().find(|waiting| waiting.owner == owner).map_or(&[], |waiting| &waiting.blockers)
     }
 
+    /// Whether all locks of an owner come before the one that it waits for, in the order of spaces and keys.
+    pub(crate) fn waits_in_order(&self, owner: Owner) -> bool {
+        let request = self.waiting.iter().find(|waiting| waiting.owner == owner).and_then(|it| it.request.as_ref());
+        let Some(Request { span, .. }) = request else { return true };
+        let is_before = |space: u32, key: &WatchedKey| (space, key) < (span.space, &span.low);
+        let mut keys = self.held.get(&owner).into_iter().flatten();
+        let mut ranges = self.ranges.iter().filter(|(_, other)| *other == owner);
+        keys.all(|(space, key)| is_before(*space, key)) && ranges.all(|(range, _)| is_before(range.space, &range.high))
+    }
+
     /// Whether no lock is held or requested.
     pub(crate) fn is_empty(&self) -> bool {
         self.points.is_empty() && self.ranges.is_empty() && self.waiting.is_empty()

@@ -99,6 +99,10 @@ impl Locking {
         }
         if ran {
             store.report(multi, None, out);
+            if store.commits_at_once && matches!(multi.end, Some(FragmentEnd::Done(_))) {
+                let txn = multi.txn();
+                return self.decided(store, txn, true, out);
+            }
         }
         // A run that will not commit needs no locks.
         if matches!(multi.end, Some(FragmentEnd::Aborted(_) | FragmentEnd::Failed(_))) {
@@ -142,21 +146,31 @@ impl Locking {
 
     /// Decides what becomes of a transaction that has to wait for a lock.
     fn refused(&mut self, store: &mut Store, owner: Owner, out: &mut Outbox) {
+        if self.two_phase.as_ref().is_some_and(|two_phase| self.restarts(two_phase, owner)) {
+            let blockers = self.locks.blockers(owner).to_vec();
+            return self.restart(store, owner, &blockers, out);
+        }
         if self.two_phase.as_ref().is_none_or(TwoPhase::has_deadlocks) {
             self.resolve_deadlock(store, owner, out);
         }
-        if self.two_phase.is_none() {
-            return;
-        }
-        let waiter = self.waiter(owner).expect("it is under way");
-        let blockers = self.locks.blockers(owner).to_vec();
-        let holders: Vec<_> = blockers.iter().filter_map(|holder| self.waiter(*holder)).collect();
-        let Some(two_phase) = &mut self.two_phase else { return };
-        if two_phase.restarts(waiter, &holders) {
-            self.restart(store, owner, &blockers, out);
-        } else {
+        let (waiter, holders) = (self.waiter(owner), self.holders(owner));
+        if let (Some(two_phase), Some(waiter)) = (&mut self.two_phase, waiter) {
             two_phase.report_wait(owner, waiter, holders, out);
         }
+    }
+
+    /// Whether a transaction is restarted, instead of waiting.
+    fn restarts(&self, two_phase: &TwoPhase, owner: Owner) -> bool {
+        // Of a later round: participants after this one have locks.
+        let is_first = self.multis.get(&owner).is_none_or(|multi| multi.fragment.round == 0);
+        let is_in_order = is_first && self.locks.waits_in_order(owner);
+        let waiter = self.waiter(owner).expect("it is under way");
+        two_phase.restarts(waiter, &self.holders(owner), is_in_order)
+    }
+
+    /// The transactions for which one waits here.
+    fn holders(&self, owner: Owner) -> Vec<Waiter> {
+        self.locks.blockers(owner).iter().filter_map(|holder| self.waiter(*holder)).collect()
     }
 
     /// An active or waiting transaction, as others wait for it.

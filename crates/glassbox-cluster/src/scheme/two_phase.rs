@@ -12,13 +12,22 @@
 //!   is reported to coordinator 0, which searches the graph of all partitions, as in the paper's published code.
 //!   [`WaitDie`](DeadlockRule::WaitDie) and [`NoWait`](DeadlockRule::NoWait) have no deadlocks: a transaction waits for
 //!   younger ones only, or for none (Rosenkrantz, Stearns, Lewis, *System Level Concurrency Control*, TODS 1978).
+//!   [`Sorted`](DeadlockRule::Sorted) has none either: all transactions acquire their locks in one order, of partitions
+//!   first and then of spaces and keys.
+//!
+//! Under `Sorted` the coordinator visits the participants one after the other, so a participant that runs a first
+//! fragment knows that the transaction has no lock at a later one. A lock out of order, of a key that was not declared
+//! or of a later round, is not waited for. So each transaction waits for a key above all that it holds, which its holder
+//! holds, and so on upwards: a cycle would have to come down again. Only a queue can come down, within one partition: a
+//! request queues behind an earlier one that it conflicts with. Such a cycle is found where it is, as local deadlocks are.
 //!
 //! A restarted transaction keeps the time of its call, which is its age: at last it is the oldest, and is not restarted
 //! any more. Under `NoWait` no age counts, and pauses of random length keep two transactions from meeting for ever.
 
 use std::collections::BTreeMap;
 
-use glassbox::research::shard::{Call, Watch};
+use glassbox::research::shard::{Call, KeyRequest, Watch};
+use smallvec::SmallVec;
 
 use super::lock_table::Owner;
 use crate::participant::store::Store;
@@ -30,14 +39,20 @@ use crate::protocol::outbox::Outbox;
 /// The collector of all waits; where a coordinator is elected, that one.
 const COLLECTOR: Address = COORDINATOR;
 
-/// Acquires the locks that a call declares, one by one; `false`: it has to wait for one.
+/// Acquires the locks that a call declares, one by one in the order of spaces and keys; `false`: it has to wait for one.
 ///
 /// A call whose declaration cannot be read fails when it runs.
 pub(super) fn acquire_declared(watch: &mut dyn Watch, store: &Store, call: &Call) -> bool {
     let Ok(declared) = store.shard.declared(call) else { return true };
+    let mut requests: SmallVec<[&KeyRequest; 16]> = declared.requests().iter().collect();
+    if !declared.ranges().is_empty() {
+        requests.sort_unstable_by_key(|it| (it.space, it.low.clone()));
+    }
     // Ranges are locked in the mode for reading; what is written in them is locked key by key, when it is known.
-    declared.singles().iter().all(|it| watch.point(it.space, it.low.clone(), it.touch))
-        && declared.ranges().iter().all(|it| watch.range(it.space, it.low.clone(), it.high.clone()))
+    requests.into_iter().all(|it| match it.is_single() {
+        true => watch.point(it.space, it.low.clone(), it.touch),
+        false => watch.range(it.space, it.low.clone(), it.high.clone()),
+    })
 }
 
 /// The rule for transactions that have to wait, and the waits that were reported.
@@ -54,15 +69,16 @@ impl TwoPhase {
 
     /// Whether local deadlocks are searched for.
     pub(super) fn has_deadlocks(&self) -> bool {
-        matches!(self.rule, DeadlockRule::Graph | DeadlockRule::Timeout)
+        !matches!(self.rule, DeadlockRule::WaitDie | DeadlockRule::NoWait)
     }
 
-    /// Whether a transaction is restarted, instead of waiting for these.
-    pub(super) fn restarts(&self, waiter: Waiter, holders: &[Waiter]) -> bool {
+    /// Whether a transaction is restarted, instead of waiting for these. `is_in_order`: all its locks come before.
+    pub(super) fn restarts(&self, waiter: Waiter, holders: &[Waiter], is_in_order: bool) -> bool {
         match self.rule {
             DeadlockRule::Graph | DeadlockRule::Timeout => false,
             DeadlockRule::WaitDie => holders.iter().any(|holder| *holder < waiter),
             DeadlockRule::NoWait => true,
+            DeadlockRule::Sorted => !is_in_order,
         }
     }
 
@@ -96,10 +112,12 @@ mod tests {
             Waiter { now: Timestamp::from_micros(now_us), seed, id }
         };
         let (old, me, young) = (of(1, 9), of(2, 5), of(2, 6));
-        let restarts = |rule, holders: &[Waiter]| TwoPhase::new(rule).restarts(me, holders);
+        let restarts = |rule, holders: &[Waiter]| TwoPhase::new(rule).restarts(me, holders, true);
         assert!(!restarts(DeadlockRule::WaitDie, &[young]) && restarts(DeadlockRule::WaitDie, &[young, old]));
         assert!(restarts(DeadlockRule::NoWait, &[young]));
         assert!(!restarts(DeadlockRule::Graph, &[old]) && !restarts(DeadlockRule::Timeout, &[old]));
+        assert!(!restarts(DeadlockRule::Sorted, &[old, young]), "in order");
+        assert!(TwoPhase::new(DeadlockRule::Sorted).restarts(me, &[young], false));
     }
 
     #[test]

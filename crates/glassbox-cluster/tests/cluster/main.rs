@@ -13,5 +13,6 @@ mod refused_calls;
 mod replay;
 mod resuming;
 mod run;
+mod sorted;
 mod tpcc;
 mod wire;

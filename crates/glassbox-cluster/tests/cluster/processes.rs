@@ -6,7 +6,7 @@ use std::process::Command;
 
 use glassbox::Catalog;
 use glassbox_cluster::run::Processes;
-use glassbox_cluster::{Address, SchedulerKind, SchemeKind};
+use glassbox_cluster::{Address, DeadlockRule, OrderSettings, SchedulerKind, SchemeKind};
 
 const VLL: SchemeKind = SchemeKind::Deterministic(SchedulerKind::Vll);
 
@@ -56,6 +56,11 @@ fn invalid_descriptions_are_refused() {
     assert!(refused(&of(0, 1)).contains("give 1 to 64"));
     assert!(refused(&of(2, 2)).contains("`nodes` has 2 addresses"));
     assert!(refused(&Processes { replicas: 2, ..of(2, 5) }).contains("or --replicas 1"));
+    let order = OrderSettings { without_commit: true, ..OrderSettings::new() };
+    for scheme in [VLL, SchemeKind::TwoPhase(DeadlockRule::Sorted)] {
+        let why = refused(&Processes { order, ..Processes::new(1, scheme, 2, addresses(3)) });
+        assert!(why.contains("`order.without_commit` is true: without two-phase commit"), "{why}");
+    }
     let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
     let served = of(2, 3).serve(elsewhere, None, Catalog::new(), |_| Ok(()), || true);
     assert!(served.unwrap_err().contains("none of the cluster's `nodes` listens on 127.0.0.1"));

@@ -9,6 +9,7 @@ use glassbox::research::shard::Shard;
 use glassbox_cluster::auto::Advisor;
 use glassbox_cluster::{
     Action, Address, Configuration, Input, InputId, MakeShard, Member, Message, Outbox, Packet, Role, Router,
+    SchemeKind,
 };
 
 use super::canary::Canary;
@@ -82,7 +83,12 @@ const MAX_ROUNDS: u32 = 10;
 
 impl<W: Workload> World<W> {
     /// A cluster at its beginning.
+    ///
+    /// # Panics
+    /// When no scheme can have these settings.
     pub fn new(settings: Settings<W>) -> Self {
+        let is_two_phase = matches!(settings.scheme, SchemeKind::TwoPhase(_)) && settings.switches == 0;
+        assert!(is_two_phase || !settings.order.without_commit, "`without_commit` needs a two-phase scheme");
         let mut world = Self {
             settings,
             catalog: Arc::new(W::catalog()),

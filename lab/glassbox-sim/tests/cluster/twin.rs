@@ -1,6 +1,6 @@
 //! Simulated clusters under two-phase locking, by each rule for deadlocks.
 
-use glassbox_cluster::{DeadlockRule, SchemeKind};
+use glassbox_cluster::{DeadlockRule, OrderSettings, SchemeKind};
 use glassbox_sim::cluster::{ALL, Bug, Load, Settings, checks};
 use glassbox_testing::dice::{Dice, long, seed};
 
@@ -56,6 +56,32 @@ fn nothing_is_lost_with_wait_die() {
 #[test]
 fn nothing_is_lost_with_no_wait() {
     nothing_is_lost(DeadlockRule::NoWait);
+}
+
+#[test]
+fn nothing_is_lost_with_sorted_acquisition() {
+    nothing_is_lost(DeadlockRule::Sorted);
+}
+
+/// Only the laboratory has runs without two-phase commit. Without aborts and failures nothing is lost where all
+/// participants have their locks before one commits; where a participant aborts, the others have committed.
+#[test]
+fn without_two_phase_commit_an_abort_leaves_half_a_transaction() {
+    let of = |load, seed| {
+        let settings = Settings::of_the_paper(SchemeKind::TwoPhase(DeadlockRule::Sorted), load, seed);
+        let order = OrderSettings { without_commit: true, ..settings.order };
+        Settings { clients: 8, order, ..settings }
+    };
+    let load = Load { several: ALL / 2, ..Load::default() };
+    for seed in 0..20 {
+        let judged = judge(of(load, seed), 5_000, checks::all);
+        judged.unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+    }
+    let aborts = Load { aborts: ALL / 4, ..load };
+    assert!(
+        (0..20).any(|seed| judge(of(aborts, seed), 5_000, atomicity).is_err()),
+        "half a transaction goes unnoticed"
+    );
 }
 
 #[test]

@@ -68,3 +68,18 @@ fn an_owner_that_is_ready_and_not_yet_run_keeps_its_place_in_the_queue() {
     assert!(table.release(2).is_empty());
     assert!(table.is_empty());
 }
+
+#[test]
+fn an_owner_waits_in_order_if_all_its_locks_come_before_the_key() {
+    let mut table = LockTable::default();
+    let locks =
+        |table: &mut LockTable, owner, space, number| table.watch(owner).point(space, key(number), Touch::Write);
+    assert!(locks(&mut table, 0, 0, 7) && locks(&mut table, 0, 1, 1));
+    assert!(!locks(&mut table, 1, 0, 7) && table.waits_in_order(1), "it has no locks");
+    assert!(locks(&mut table, 2, 0, 9) && !locks(&mut table, 2, 1, 1) && table.waits_in_order(2), "of a later space");
+    assert!(!locks(&mut table, 2, 0, 7) && !table.waits_in_order(2), "7 comes before 9");
+    assert!(table.watch(3).range(0, key(20), key(30)) && !locks(&mut table, 4, 0, 25) && table.waits_in_order(4));
+    assert!(!locks(&mut table, 3, 0, 9) && !table.waits_in_order(3), "9 comes before the range");
+    assert!(locks(&mut table, 5, 0, 40) && table.watch(3).range(0, key(0), key(1)));
+    assert!(!locks(&mut table, 3, 0, 40) && table.waits_in_order(3), "after all of both ranges");
+}

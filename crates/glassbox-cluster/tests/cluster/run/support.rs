@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use glassbox_cluster::{Address, Member, SchedulerKind, SchemeKind};
 
-pub const SCHEMES: [SchemeKind; 11] = SchemeKind::ALL;
+pub const SCHEMES: [SchemeKind; 12] = SchemeKind::ALL;
 
 /// All schemes, those with an input log too.
 pub fn every_scheme() -> impl Iterator<Item = SchemeKind> {
