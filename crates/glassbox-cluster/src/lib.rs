@@ -59,5 +59,5 @@ pub use protocol::message::{
     Waiter, WaiterId,
 };
 pub use protocol::outbox::{Action, Outbox, Work};
-pub use scheduler::{LogPlace, Scheduler};
+pub use scheduler::{LogPlace, MakeScheduler, Scheduler, new_scheduler};
 pub use scheme::waits_for::WaitsFor;

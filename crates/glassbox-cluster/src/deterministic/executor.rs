@@ -30,7 +30,7 @@ use crate::protocol::input::{
 };
 use crate::protocol::message::{Message, Outcome, StopReason};
 use crate::protocol::outbox::{Action, Outbox};
-use crate::scheduler::{LogPlace, Scheduler};
+use crate::scheduler::{LogPlace, Scheduler, new_scheduler};
 
 /// The maximum number of transactions that have requested their locks: a scheduler may look at all of them.
 const MAX_ACTIVE: usize = 128;
@@ -42,8 +42,8 @@ const EXCHANGE_BYTES: usize = 16 << 20;
 #[derive(Debug)]
 pub struct Executor {
     pub(super) shard: Shard,
-    pub(super) scheduler: Scheduler,
-    kind: SchedulerKind,
+    pub(super) scheduler: Box<dyn Scheduler>,
+    pub(super) kind: SchedulerKind,
     /// The configuration since which it has its role: inputs that were sealed before are not answered.
     since: u64,
     pub(super) peers: Peers,
@@ -101,7 +101,7 @@ impl Executor {
         let since = configuration.since_of(me).unwrap_or_default();
         Self {
             shard,
-            scheduler: Scheduler::new(kind),
+            scheduler: new_scheduler(kind),
             kind,
             since,
             peers: Peers::new(me, configuration),

@@ -8,7 +8,7 @@ use super::executor::Executor;
 use crate::protocol::input::{Exchange, ExchangeContent, InputId};
 use crate::protocol::message::Outcome;
 use crate::protocol::outbox::{Outbox, Work};
-use crate::scheduler::LogPlace;
+use crate::scheduler::{LogPlace, MakeScheduler};
 
 /// The outcome of a run that would have touched a key outside of its set.
 fn undeclared(watch: DeclaredWatch<'_>) -> Outcome {
@@ -44,6 +44,13 @@ impl Executor {
             Some(txn) if txn.is_aborted => self.end(place, None, out),
             Some(txn) if txn.can_run_on() => self.run(place, out),
             _ => {}
+        }
+    }
+
+    /// Sets another scheduler while no transaction has locks.
+    pub(crate) fn set_scheduler(&mut self, make: MakeScheduler) {
+        if self.scheduler.is_idle() {
+            self.scheduler = make(self.kind);
         }
     }
 

@@ -26,6 +26,7 @@ use crate::protocol::entry::Base;
 use crate::protocol::input::OrderSettings;
 use crate::protocol::message::{MAX_EARLY_PACKETS, Message, Packet};
 use crate::protocol::outbox::{Action, Outbox};
+use crate::scheduler::MakeScheduler;
 
 /// A member of a cluster.
 pub struct Member {
@@ -46,6 +47,8 @@ pub struct Member {
     pub(crate) journals: bool,
     /// How it orders inputs while it is the sequencer, and when it refuses calls.
     pub(crate) order: OrderSettings,
+    /// In a simulation: what executors have in place of the configuration's scheduler.
+    pub(crate) make_scheduler: Option<MakeScheduler>,
     pub(crate) admission: Admission,
     /// What it has for partitions while it is the coordinator.
     pub(crate) tick: Tick,
@@ -95,6 +98,7 @@ impl Member {
             samples,
             journals,
             order,
+            make_scheduler: None,
             admission,
             tick: Tick::default(),
             agreed,
@@ -505,6 +509,14 @@ impl Member {
         self
     }
 
+    /// This member, with another scheduler than the configuration's: one in which a simulation has planted a fault.
+    #[must_use]
+    pub fn with_scheduler(mut self, make: MakeScheduler) -> Self {
+        self.make_scheduler = Some(make);
+        self.set_order();
+        self
+    }
+
     /// Whether backups should receive its output before its next step.
     pub(crate) fn take_unsent(&mut self) -> bool {
         if let Role::Primary(partition) = &mut self.role { partition.take_unsent() } else { false }
@@ -513,7 +525,10 @@ impl Member {
     pub(crate) fn set_order(&mut self) {
         match &mut self.role {
             Role::Sequencer(sequencer) => sequencer.set_order(self.order),
-            Role::Executor(executor) => executor.set_order(self.order),
+            Role::Executor(executor) => {
+                executor.set_order(self.order);
+                self.make_scheduler.into_iter().for_each(|make| executor.set_scheduler(make));
+            }
             Role::Primary(partition) => partition.set_order(self.order),
             _ => {}
         }

@@ -18,6 +18,8 @@ mod serial;
 mod tests;
 mod vll;
 
+use std::fmt::Debug;
+
 use glassbox::research::shard::DeclaredKeys;
 
 use crate::protocol::configuration::SchedulerKind;
@@ -26,59 +28,28 @@ use crate::protocol::configuration::SchedulerKind;
 pub type LogPlace = u64;
 
 /// Decides which transactions may run.
-#[derive(Debug)]
-pub struct Scheduler(SchedulerForm);
-
-#[derive(Debug)]
-enum SchedulerForm {
-    Serial(serial::Serial),
-    OrderedLocks(ordered_locks::OrderedLocks),
-    Vll(vll::Vll),
-}
-
-impl Scheduler {
-    /// A scheduler without transactions.
-    pub fn new(kind: SchedulerKind) -> Self {
-        Self(match kind {
-            SchedulerKind::Serial => SchedulerForm::Serial(serial::Serial::default()),
-            SchedulerKind::OrderedLocks => SchedulerForm::OrderedLocks(ordered_locks::OrderedLocks::default()),
-            SchedulerKind::Vll => SchedulerForm::Vll(vll::Vll::default()),
-        })
-    }
-
+pub trait Scheduler: Debug + Send {
     /// Requests all locks of the next transaction of the log.
-    pub fn request(&mut self, place: LogPlace, keys: &DeclaredKeys) {
-        match &mut self.0 {
-            SchedulerForm::Serial(scheduler) => scheduler.request(place),
-            SchedulerForm::OrderedLocks(scheduler) => scheduler.request(place, keys),
-            SchedulerForm::Vll(scheduler) => scheduler.request(place, keys),
-        }
-    }
+    fn request(&mut self, place: LogPlace, keys: &DeclaredKeys);
 
     /// A transaction that may run now; each is given once.
-    pub fn next_ready(&mut self) -> Option<LogPlace> {
-        match &mut self.0 {
-            SchedulerForm::Serial(scheduler) => scheduler.next_ready(),
-            SchedulerForm::OrderedLocks(scheduler) => scheduler.next_ready(),
-            SchedulerForm::Vll(scheduler) => scheduler.next_ready(),
-        }
-    }
+    fn next_ready(&mut self) -> Option<LogPlace>;
 
     /// Releases the locks of a transaction that has ended.
-    pub fn release(&mut self, place: LogPlace) {
-        match &mut self.0 {
-            SchedulerForm::Serial(scheduler) => scheduler.release(place),
-            SchedulerForm::OrderedLocks(scheduler) => scheduler.release(place),
-            SchedulerForm::Vll(scheduler) => scheduler.release(place),
-        }
-    }
+    fn release(&mut self, place: LogPlace);
 
     /// Whether no transaction has locks.
-    pub fn is_idle(&self) -> bool {
-        match &self.0 {
-            SchedulerForm::Serial(scheduler) => scheduler.is_idle(),
-            SchedulerForm::OrderedLocks(scheduler) => scheduler.is_idle(),
-            SchedulerForm::Vll(scheduler) => scheduler.is_idle(),
-        }
+    fn is_idle(&self) -> bool;
+}
+
+/// Makes the scheduler of an executor.
+pub type MakeScheduler = fn(SchedulerKind) -> Box<dyn Scheduler>;
+
+/// A scheduler without transactions.
+pub fn new_scheduler(kind: SchedulerKind) -> Box<dyn Scheduler> {
+    match kind {
+        SchedulerKind::Serial => Box::new(serial::Serial::default()),
+        SchedulerKind::OrderedLocks => Box::new(ordered_locks::OrderedLocks::default()),
+        SchedulerKind::Vll => Box::new(vll::Vll::default()),
     }
 }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use foldhash::fast::FixedState;
 use glassbox::research::shard::{DeclaredKeys, KeyRequest, Touch, WatchedKey};
 
-use super::LogPlace;
+use super::{LogPlace, Scheduler};
 
 /// The requests of a key or range, in the order of the log.
 #[derive(Debug, Default)]
@@ -128,8 +128,8 @@ pub(crate) struct OrderedLocks {
     ready: BTreeSet<LogPlace>,
 }
 
-impl OrderedLocks {
-    pub(super) fn request(&mut self, place: LogPlace, keys: &DeclaredKeys) {
+impl Scheduler for OrderedLocks {
+    fn request(&mut self, place: LogPlace, keys: &DeclaredKeys) {
         let requests = keys.requests().to_vec();
         let mut waits = 0;
         for request in &requests {
@@ -150,11 +150,11 @@ impl OrderedLocks {
         }
     }
 
-    pub(super) fn next_ready(&mut self) -> Option<LogPlace> {
+    fn next_ready(&mut self) -> Option<LogPlace> {
         self.ready.pop_first()
     }
 
-    pub(super) fn release(&mut self, place: LogPlace) {
+    fn release(&mut self, place: LogPlace) {
         let LockingTxn { requests, followers, .. } = self.txns.remove(&place).expect("it has requested its locks");
         let mut freed = followers;
         for request in &requests {
@@ -174,7 +174,7 @@ impl OrderedLocks {
         }
     }
 
-    pub(super) fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.txns.is_empty()
     }
 }

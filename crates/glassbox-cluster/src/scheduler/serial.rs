@@ -5,7 +5,9 @@
 
 use std::collections::VecDeque;
 
-use super::LogPlace;
+use glassbox::research::shard::DeclaredKeys;
+
+use super::{LogPlace, Scheduler};
 
 #[derive(Debug, Default)]
 pub(crate) struct Serial {
@@ -15,12 +17,12 @@ pub(crate) struct Serial {
     is_first_given: bool,
 }
 
-impl Serial {
-    pub(super) fn request(&mut self, place: LogPlace) {
+impl Scheduler for Serial {
+    fn request(&mut self, place: LogPlace, _: &DeclaredKeys) {
         self.queue.push_back(place);
     }
 
-    pub(super) fn next_ready(&mut self) -> Option<LogPlace> {
+    fn next_ready(&mut self) -> Option<LogPlace> {
         if self.is_first_given {
             return None;
         }
@@ -29,13 +31,13 @@ impl Serial {
         first
     }
 
-    pub(super) fn release(&mut self, place: LogPlace) {
+    fn release(&mut self, place: LogPlace) {
         let ended = self.queue.pop_front();
         assert_eq!(ended, Some(place), "only the first transaction runs");
         self.is_first_given = false;
     }
 
-    pub(super) fn is_idle(&self) -> bool {
+    fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }
 }
@@ -48,7 +50,7 @@ mod tests {
     fn a_transaction_is_ready_when_the_one_before_has_ended() {
         let mut serial = Serial::default();
         assert_eq!(serial.next_ready(), None);
-        (1..=3).for_each(|place| serial.request(place));
+        (1..=3).for_each(|place| serial.request(place, &DeclaredKeys::none()));
         for place in 1..=3 {
             assert_eq!((serial.next_ready(), serial.next_ready()), (Some(place), None));
             serial.release(place);

@@ -6,7 +6,7 @@ use glassbox::procedure::Declared;
 use glassbox::research::shard::{DeclaredKeys, KeyRequest, Touch, WatchedKey};
 use proptest::prelude::*;
 
-use super::{LogPlace, Scheduler};
+use super::{LogPlace, Scheduler, new_scheduler};
 use crate::protocol::configuration::SchedulerKind;
 
 const KINDS: [SchedulerKind; 3] = [SchedulerKind::Serial, SchedulerKind::OrderedLocks, SchedulerKind::Vll];
@@ -27,7 +27,7 @@ fn keys() -> impl Strategy<Value = DeclaredKeys> {
 
 /// What a scheduler is compared with: the transactions that have requested, run and ended.
 struct Schedule<'a> {
-    scheduler: Scheduler,
+    scheduler: Box<dyn Scheduler>,
     all: &'a [DeclaredKeys],
     requested: usize,
     running: BTreeSet<LogPlace>,
@@ -64,7 +64,7 @@ impl Schedule<'_> {
 }
 
 /// Runs all in an order that `choices` give; how many ran at the same time at most.
-fn run(scheduler: Scheduler, all: &[DeclaredKeys], choices: &[(u8, usize)]) -> usize {
+fn run(scheduler: Box<dyn Scheduler>, all: &[DeclaredKeys], choices: &[(u8, usize)]) -> usize {
     let (running, ended) = (BTreeSet::new(), BTreeSet::new());
     let mut schedule = Schedule { scheduler, all, requested: 0, running, ended };
     let mut at_once = 0;
@@ -96,7 +96,7 @@ proptest! {
         choices in prop::collection::vec((0..4_u8, 0..8_usize), 0..200),
     ) {
         for kind in KINDS {
-            run(Scheduler::new(kind), &all, &choices);
+            run(new_scheduler(kind), &all, &choices);
         }
     }
 }
@@ -111,7 +111,7 @@ fn transactions_without_conflicts_run_at_the_same_time() {
     let writers: Vec<_> = (0..30).map(|key| single(key, Touch::Write)).collect();
     let readers: Vec<_> = (0..30).map(|_| single(7, Touch::Read)).collect();
     for (all, name) in [(&writers, "writers"), (&readers, "readers")] {
-        let at_once: BTreeMap<_, _> = KINDS.map(|kind| (kind, run(Scheduler::new(kind), all, &[]))).into();
+        let at_once: BTreeMap<_, _> = KINDS.map(|kind| (kind, run(new_scheduler(kind), all, &[]))).into();
         let expected = [(SchedulerKind::Serial, 1), (SchedulerKind::OrderedLocks, 30), (SchedulerKind::Vll, 30)];
         assert_eq!(at_once, expected.into(), "{name}");
     }
@@ -120,7 +120,7 @@ fn transactions_without_conflicts_run_at_the_same_time() {
 /// Only the first of the queue is known not to be blocked; the analysis finds the others.
 #[test]
 fn contention_analysis_releases_blocked_transactions_that_conflict_with_no_earlier_one() {
-    let mut vll = Scheduler::new(SchedulerKind::Vll);
+    let mut vll = new_scheduler(SchedulerKind::Vll);
     // The first two write a key each, and all others write one of these.
     let of = |place: u64| if place.is_multiple_of(2) { single(1, Touch::Write) } else { single(2, Touch::Write) };
     (0..30).for_each(|place| vll.request(place, &of(place)));
@@ -140,7 +140,7 @@ fn contention_analysis_releases_blocked_transactions_that_conflict_with_no_earli
 #[should_panic(expected = "which it conflicts with")]
 fn a_scheduler_that_ignores_writers_is_caught() {
     let all = [single(1, Touch::Write), single(1, Touch::Write)];
-    let mut scheduler = Scheduler::new(SchedulerKind::OrderedLocks);
+    let mut scheduler = new_scheduler(SchedulerKind::OrderedLocks);
     // The second one is requested with no key.
     scheduler.request(0, &all[0]);
     scheduler.request(1, &DeclaredKeys::new(Vec::new(), Declared::Complete));

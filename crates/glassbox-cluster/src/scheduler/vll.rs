@@ -22,7 +22,7 @@ use std::hash::BuildHasher;
 use foldhash::fast::FixedState;
 use glassbox::research::shard::{DeclaredKeys, KeyRequest, Touch, WatchedKey};
 
-use super::LogPlace;
+use super::{LogPlace, Scheduler};
 
 /// Counters of keys, 2 to this. With 1,500 keys requested, one in 170 requests meets another one's counter by chance.
 const COUNTERS_LOG: u32 = 18;
@@ -170,39 +170,6 @@ pub(crate) struct Vll {
 }
 
 impl Vll {
-    pub(super) fn request(&mut self, place: LogPlace, keys: &DeclaredKeys) {
-        let requests: Vec<_> = keys.requests().iter().map(CountedRequest::of).collect();
-        // The first of the queue is never blocked, whatever shares its counters.
-        let is_blocked = !self.queue.is_empty() && requests.iter().any(|request| self.counters.block(request));
-        requests.iter().for_each(|request| self.counters.add(request));
-        self.queue.push_back(QueuedTxn { place, requests, is_blocked });
-        if is_blocked {
-            self.blocked += 1;
-        } else {
-            self.ready.insert(place);
-        }
-    }
-
-    pub(super) fn next_ready(&mut self) -> Option<LogPlace> {
-        if self.ready.is_empty() && self.blocked > MANY_BLOCKED && std::mem::take(&mut self.has_changed) {
-            self.analyse_contention();
-        }
-        self.ready.pop_first()
-    }
-
-    pub(super) fn release(&mut self, place: LogPlace) {
-        let at = self.queue.binary_search_by_key(&place, |txn| txn.place).expect("it has requested its locks");
-        let ended = self.queue.remove(at).expect("it was found there");
-        ended.requests.iter().for_each(|request| self.counters.remove(request));
-        self.has_changed = true;
-        if let Some(first) = self.queue.front_mut()
-            && std::mem::take(&mut first.is_blocked)
-        {
-            self.blocked -= 1;
-            self.ready.insert(first.place);
-        }
-    }
-
     /// Selective contention analysis: releases blocked transactions that conflict with no earlier one.
     fn analyse_contention(&mut self) {
         for txn in &mut self.queue {
@@ -217,8 +184,43 @@ impl Vll {
             txn.requests.iter().for_each(|request| self.passed.remove(request));
         }
     }
+}
 
-    pub(super) fn is_idle(&self) -> bool {
+impl Scheduler for Vll {
+    fn request(&mut self, place: LogPlace, keys: &DeclaredKeys) {
+        let requests: Vec<_> = keys.requests().iter().map(CountedRequest::of).collect();
+        // The first of the queue is never blocked, whatever shares its counters.
+        let is_blocked = !self.queue.is_empty() && requests.iter().any(|request| self.counters.block(request));
+        requests.iter().for_each(|request| self.counters.add(request));
+        self.queue.push_back(QueuedTxn { place, requests, is_blocked });
+        if is_blocked {
+            self.blocked += 1;
+        } else {
+            self.ready.insert(place);
+        }
+    }
+
+    fn next_ready(&mut self) -> Option<LogPlace> {
+        if self.ready.is_empty() && self.blocked > MANY_BLOCKED && std::mem::take(&mut self.has_changed) {
+            self.analyse_contention();
+        }
+        self.ready.pop_first()
+    }
+
+    fn release(&mut self, place: LogPlace) {
+        let at = self.queue.binary_search_by_key(&place, |txn| txn.place).expect("it has requested its locks");
+        let ended = self.queue.remove(at).expect("it was found there");
+        ended.requests.iter().for_each(|request| self.counters.remove(request));
+        self.has_changed = true;
+        if let Some(first) = self.queue.front_mut()
+            && std::mem::take(&mut first.is_blocked)
+        {
+            self.blocked -= 1;
+            self.ready.insert(first.place);
+        }
+    }
+
+    fn is_idle(&self) -> bool {
         self.queue.is_empty()
     }
 }

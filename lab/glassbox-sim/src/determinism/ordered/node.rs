@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use glassbox::procedure::Declared;
 use glassbox::research::shard::{DeclaredKeys, KeyRequest, Touch, WatchedKey};
-use glassbox_cluster::{LogPlace, Scheduler, SchedulerKind};
+use glassbox_cluster::{LogPlace, Scheduler, SchedulerKind, new_scheduler};
 
 use super::{Cluster, OpenInput, OrderedEvent, SLOT_BITS};
 use crate::determinism::events::uniform;
@@ -43,7 +43,7 @@ pub(super) enum WorkerJob {
 /// A node.
 pub(super) struct OrderedNode {
     pub pace: NodePace,
-    scheduler: Scheduler,
+    scheduler: Box<dyn Scheduler>,
     /// Ordered parts without locks.
     pub backlog: VecDeque<(usize, usize)>,
     releases: VecDeque<(LogPlace, usize)>,
@@ -66,7 +66,7 @@ impl OrderedNode {
     pub fn all(settings: &EvaluationSettings, kind: &DeterministicSettings) -> Vec<Self> {
         let of = |pace| Self {
             pace,
-            scheduler: Scheduler::new(kind.scheduler),
+            scheduler: new_scheduler(kind.scheduler),
             backlog: VecDeque::new(),
             releases: VecDeque::new(),
             is_locking: false,
