@@ -100,7 +100,13 @@ impl<W: Workload> Client<W> {
         if self.under_way.is_some() || self.ends || self.away {
             return;
         }
-        let (call, before) = (self.caller.draw(), out.actions.len());
+        let call = self.caller.draw();
+        self.make(call, now_ns, out);
+    }
+
+    /// Makes this call.
+    pub(super) fn make(&mut self, call: CallOf<W>, now_ns: u64, out: &mut Outbox) {
+        let before = out.actions.len();
         let id = W::Caller::send(&call, &mut self.router, now_ns / 1_000, out);
         let alone = matches!(out.actions.get(before), Some(Action::Send(_, Message::Call { .. })));
         self.under_way = Some(UnderWay { id, call, began_ns: now_ns, several: !alone });

@@ -281,7 +281,7 @@ impl<W: Workload> World<W> {
             } else {
                 Member::returned_without_rows(me, self.settings.configuration(), make, life)
             };
-            let member = member.with_order(self.settings.order).with_coordinators(self.settings.coordinators);
+            let member = self.set_up(member);
             self.add(me, Machine::Member(Box::new(member)));
         }
     }
@@ -308,7 +308,7 @@ impl<W: Workload> World<W> {
         } else {
             Member::coordinator(me, configuration, &mut out)
         };
-        let mut member = member.with_order(self.settings.order).with_coordinators(self.settings.coordinators);
+        let mut member = self.set_up(member);
         if (is_ordered || self.settings.order.agreement.is_some()) && self.settings.journals {
             member.begin_journal(&mut out);
         }
@@ -319,8 +319,7 @@ impl<W: Workload> World<W> {
     /// Adds a member that continues from its disk.
     pub(super) fn add_recovered(&mut self, me: Address) {
         let (make, mut out, recovered) = (self.empty_shard(me), Outbox::default(), self.replay(me));
-        let member = Member::recovered(me, self.configuration.clone(), make, recovered, &mut out)
-            .with_order(self.settings.order);
+        let member = self.set_up(Member::recovered(me, self.configuration.clone(), make, recovered, &mut out));
         self.add(me, Machine::Member(Box::new(member)));
         self.carry_out(me, self.now_ns, out);
     }

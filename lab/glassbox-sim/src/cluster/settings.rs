@@ -1,6 +1,6 @@
 //! The settings of a simulated run.
 
-use glassbox_cluster::{Address, Configuration, OrderSettings, SchemeKind};
+use glassbox_cluster::{Address, Configuration, MakeScheduler, OrderSettings, SchemeKind};
 use glassbox_workloads::micro::Load;
 
 use super::costs::Costs;
@@ -46,6 +46,8 @@ pub struct Settings<W = Load> {
     pub order: OrderSettings,
     /// A bug to inject, which must be detected.
     pub bug: Option<Bug>,
+    /// A scheduler with a planted fault, in place of the scheme's.
+    pub scheduler: Option<MakeScheduler>,
     /// Whether messages of coordinators are handled before waiting ones of clients; otherwise all are handled in the
     /// order of arrival.
     pub coordinators_first: bool,
@@ -143,6 +145,7 @@ impl<W> Settings<W> {
             clock_skew_us: 0,
             order: OrderSettings::default(),
             bug: None,
+            scheduler: None,
             coordinators_first: false,
             processors: None,
             seed,

@@ -325,6 +325,22 @@ impl<W: Workload> World<W> {
         }
         Err(format!("progress: clients {waiting:?} wait for ever: {}", self.leftovers().join("; ")))
     }
+
+    /// For a world that has [finished](Self::finish): each client makes one of these calls, and waits for its outcome.
+    ///
+    /// # Errors
+    /// When a client is away, or a call never ends.
+    pub fn call_after(&mut self, calls: Vec<CallOf<W>>) -> Result<(), String> {
+        for (number, call) in (0..).zip(calls) {
+            let (client, now_ns, mut out) = (Address::Client(number), self.now_ns, Outbox::default());
+            if self.is_away(client) {
+                return Err(format!("{client} is away"));
+            }
+            self.client(number).make(call, now_ns, &mut out);
+            self.carry_out(client, now_ns, out);
+        }
+        self.finish()
+    }
 }
 
 // Parties: added at the beginning of a world, or as successors.
@@ -335,15 +351,14 @@ impl<W: Workload> World<W> {
         let make = self.empty_shard(address);
         self.stop_disk(address);
         let (configuration, mut out) = (self.configuration.clone(), Outbox::default());
-        let mut member = if first {
+        let member = if first {
             let mut shard = make().expect("a small shard");
             W::fill(&self.settings, &mut shard);
             Member::replica(address, configuration, shard, make)
         } else {
             Member::returning(address, configuration, make, &mut out)
-        }
-        .with_order(self.settings.order)
-        .with_coordinators(self.settings.coordinators);
+        };
+        let mut member = self.set_up(member);
         if self.settings.journals {
             member.begin_journal(&mut out);
         }
@@ -352,6 +367,12 @@ impl<W: Workload> World<W> {
         }
         self.add(address, Machine::Member(Box::new(member)));
         self.carry_out(address, self.now_ns, out);
+    }
+
+    /// A member with the settings of the world.
+    pub(super) fn set_up(&self, member: Member) -> Member {
+        let member = member.with_order(self.settings.order).with_coordinators(self.settings.coordinators);
+        if let Some(make) = self.settings.scheduler { member.with_scheduler(make) } else { member }
     }
 
     /// Makes shards without rows, of a replica's partition; a sequencer's has none ever.
