@@ -6,6 +6,7 @@ mod dependent;
 mod deterministic;
 mod failover;
 mod histories;
+mod planted;
 mod replica_sets;
 mod tpcc;
 mod twin;
@@ -211,7 +212,7 @@ fn seeds_are_repeated(count: u64, any: impl Fn(u64) -> Settings) {
 }
 
 /// The same, in which some clients stop or lose connections, and some clocks differ.
-fn parted(dice: &mut Dice, settings: Settings) -> Settings {
+fn parted<W>(dice: &mut Dice, settings: Settings<W>) -> Settings<W> {
     let (partings, clock_skew_us) = ([0, 0, 2][dice.place(3)], [0, 50_000][dice.place(2)]);
     Settings { partings, clock_skew_us, ..settings }
 }

@@ -7,7 +7,7 @@ use glassbox_testing::dice::{Dice, long, seed};
 use super::{agreement, is_right, parted, seeds_are_repeated};
 
 /// A random load and cluster, of two or three sets.
-fn any(seed: u64) -> Settings {
+pub fn any(seed: u64) -> Settings {
     let (mut dice, settings) = (Dice(seed ^ 10), agreement::any(seed));
     let late_us = [1_000, 5_000, 20_000][dice.place(3)];
     let (kept_kb, catch_up_mb_s) = ([0, 1, 8][dice.place(3)], [0, 0, 1][dice.place(3)]);
