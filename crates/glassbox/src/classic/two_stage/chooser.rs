@@ -300,15 +300,15 @@ impl Chooser {
     /// Makes another class the current one. What is known is from now on relative to its costs, and of less weight.
     fn change_to(&mut self, class: usize) {
         let ratios = self.others[class].ratios().map(|ratio| ratio.max(1e-9));
-        for part in 0..2 {
+        for (part, ratio) in ratios.into_iter().enumerate() {
             let base = self.base.costs[part];
             for (at, other) in self.others.iter_mut().enumerate() {
                 let relative = if at == self.current { Mean::of(base.count, 1.0) } else { other.relative[part] };
-                let mean = relative.mean().map(|mean| mean / ratios[part]);
+                let mean = relative.mean().map(|mean| mean / ratio);
                 other.relative[part] =
                     mean.map_or(Mean::default(), |mean| Mean::of(relative.count.min(MIN_PROBES), mean));
             }
-            let mean_ns = base.mean().map(|mean_ns| mean_ns * ratios[part]);
+            let mean_ns = base.mean().map(|mean_ns| mean_ns * ratio);
             self.base.costs[part] =
                 mean_ns.map_or(Mean::default(), |mean_ns| Mean::of(base.count.min(MIN_EXECUTIONS), mean_ns));
         }
