@@ -152,6 +152,17 @@ impl Member {
         &self.configuration
     }
 
+    /// Whether it has work that ends by itself, unless it waits for a member that is gone.
+    pub(crate) fn is_working(&self) -> bool {
+        match &self.role {
+            Role::Primary(partition) => !partition.is_idle(),
+            Role::Coordinator(coordinator) => coordinator.pending() > 0,
+            Role::Executor(executor) => executor.broken().is_none() && !executor.is_idle(),
+            Role::Sequencer(sequencer) => sequencer.broken().is_none() && sequencer.pending() > 0,
+            _ => false,
+        }
+    }
+
     /// Unfinished work or a failure; `None`: neither.
     pub fn unfinished(&self) -> Option<String> {
         match &self.role {

@@ -33,8 +33,11 @@ pub struct Cluster {
     post: Arc<Mailboxes>,
     clients: AtomicU32,
     ends: Arc<AtomicBool>,
-    machines: Vec<(Address, JoinHandle<Member>)>,
+    machines: Vec<(Address, Arc<SharedNode>, JoinHandle<Member>)>,
 }
+
+/// How long a cluster that is stopped waits for its members' work to end.
+const REST_WITHIN: Duration = Duration::from_secs(10);
 
 impl Cluster {
     /// Starts a cluster. `shard` gives the initial rows of every replica of a partition.
@@ -61,14 +64,15 @@ impl Cluster {
         let queues: Vec<_> = machines.iter().map(join).collect();
         for ((address, seat), mut queues) in machines.into_iter().zip(queues) {
             let ends = Arc::clone(&cluster.ends);
+            let driven = Arc::clone(&seat);
             let work = move || {
                 sleep_precisely();
-                drive(&mut &*seat, &mut queues, || ends.load(Ordering::Relaxed));
-                seat.end().expect("it has begun")
+                drive(&mut &*driven, &mut queues, || ends.load(Ordering::Relaxed));
+                driven.end().expect("it has begun")
             };
             let thread = std::thread::Builder::new().name(address.to_string()).spawn(work);
             let refused = |error| Error::Config(format!("a thread for {address} cannot be started: {error}"));
-            cluster.machines.push((address, thread.map_err(refused)?));
+            cluster.machines.push((address, seat, thread.map_err(refused)?));
         }
         Ok(cluster)
     }
@@ -109,15 +113,27 @@ impl Cluster {
     /// # Errors
     /// The first thread that panicked.
     pub fn stop(mut self) -> Result<Vec<(Address, Member)>, String> {
-        // Messages in flight arrive and are handled first.
-        std::thread::sleep(self.shape.round_trip * 4 + Duration::from_millis(20));
+        // Messages in flight arrive and are handled first. What waits for a member that is gone never ends.
+        let gives_up = Instant::now() + REST_WITHIN;
+        while !self.is_at_rest() && Instant::now() < gives_up {
+            std::thread::sleep(Duration::from_micros(200));
+        }
         self.ends.store(true, Ordering::Relaxed);
         let machines = std::mem::take(&mut self.machines);
-        let end = |(address, thread): (Address, JoinHandle<Member>)| match thread.join() {
+        let end = |(address, _, thread): (Address, Arc<SharedNode>, JoinHandle<Member>)| match thread.join() {
             Ok(machine) => Ok((address, machine)),
             Err(_) => Err(format!("{address} panicked")),
         };
         machines.into_iter().map(end).collect()
+    }
+
+    /// Whether no member has work that ends by itself, and no message is on its way.
+    fn is_at_rest(&self) -> bool {
+        let is_idle = |seat: &SharedNode| seat.take_if_free(|node| Some(!node.member.as_ref()?.is_working()));
+        let all_idle =
+            || self.machines.iter().all(|(_, seat, thread)| thread.is_finished() || is_idle(seat) == Some(true));
+        // A message between two looks leaves its receiver with something, or has ended.
+        self.post.members_are_at_rest() && all_idle() && self.post.members_are_at_rest()
     }
 }
 

@@ -75,7 +75,7 @@ impl Inbox {
     #[inline]
     fn take(&self, state: &mut InboxState, taken: &mut VecDeque<LinkEvent>) -> Option<LinkEvent> {
         state.events.take(taken);
-        if self.machine.is_some() && !taken.is_empty() {
+        if !taken.is_empty() {
             self.in_hand.store(true, Ordering::Relaxed);
         }
         self.is_empty.store(state.events.len() == 0, Ordering::Release);
@@ -91,6 +91,14 @@ impl Inbox {
 #[derive(Debug, Default)]
 pub(super) struct Mailboxes {
     inboxes: RwLock<BTreeMap<Address, Arc<Inbox>>>,
+}
+
+impl Mailboxes {
+    /// Whether all events of members, those that are not due yet included, have been handled.
+    pub(super) fn members_are_at_rest(&self) -> bool {
+        let inboxes = self.inboxes.read().unwrap_or_else(PoisonError::into_inner);
+        inboxes.iter().filter(|(owner, _)| owner.is_member()).all(|(_, inbox)| inbox.is_at_rest())
+    }
 }
 
 /// One party's queues.
@@ -251,9 +259,7 @@ impl Link for Queues {
         if let Some(event) = self.taken.pop_front() {
             return Some(event);
         }
-        if self.inbox.machine.is_some() {
-            self.inbox.in_hand.store(false, Ordering::Release);
-        }
+        self.inbox.in_hand.store(false, Ordering::Release);
         if wait.is_zero() && self.inbox.is_empty.load(Ordering::Acquire) {
             return None;
         }
