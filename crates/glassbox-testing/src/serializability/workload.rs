@@ -56,7 +56,7 @@ impl HistorySettings {
 
     /// Clubs that the whole history uses.
     pub fn clubs(&self) -> u32 {
-        self.transactions / CLUB_LIFE + CLUBS
+        if self.forms == Forms::Lists { 0 } else { self.transactions / CLUB_LIFE + CLUBS }
     }
 }
 
