@@ -53,11 +53,6 @@ impl Histories {
         let Self { clients, forms } = self;
         HistorySettings { seed, clients: clients as usize, transactions: self.transactions(), forms, abort_one_in: 12 }
     }
-
-    /// Clubs of the whole history.
-    fn clubs(self) -> u32 {
-        if self.forms == Forms::Lists { 0 } else { self.settings(0).clubs() }
-    }
 }
 
 impl Workload for Histories {
@@ -69,7 +64,7 @@ impl Workload for Histories {
     }
 
     fn fill(settings: &Settings<Self>, shard: &mut Shard) {
-        for club in 0..settings.load.clubs() {
+        for club in 0..settings.load.settings(settings.seed).clubs() {
             for (member, rank) in first_members(club) {
                 let row = Membership { club, id: member.id, rank, version: 0, value: 0 };
                 shard.load(&row).expect("the partition is empty");
@@ -210,7 +205,7 @@ fn history(world: &mut World<Histories>, load: Histories) -> Result<History, Str
         let transaction = Transaction { client, invoked_ns, completed_ns, steps: it.call.steps, outcome };
         transactions[it.call.number as usize - 1] = transaction;
     }
-    Ok(History { transactions, initial: (0..load.clubs()).flat_map(first_members).collect() })
+    Ok(History { transactions, initial: (0..load.settings(0).clubs()).flat_map(first_members).collect() })
 }
 
 fn any(scheme: SchemeKind, seed: u64) -> Settings<Histories> {

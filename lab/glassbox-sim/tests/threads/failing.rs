@@ -1,6 +1,8 @@
-//! Clusters of threads whose members fail while clients work, under every scheme with primaries and backups: each
-//! thread serves one member over sockets of its own, and ends with all that it knows. Histories with phantoms are
-//! strictly serializable, unknown outcomes included.
+//! Clusters of threads whose members fail while clients work, under every scheme: each thread serves one member over
+//! sockets of its own. Histories with phantoms are strictly serializable, unknown outcomes included.
+//!
+//! With primaries and backups a killed member forgets everything, and an operator decides. With replica sets and an
+//! agreed log a member has a directory, links are cut too, and what fails comes back by itself.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -14,7 +16,7 @@ use glassbox::Error;
 use glassbox::procedure::Procedure;
 use glassbox_cluster::run::{Client, Operator, Processes, Sockets};
 use glassbox_cluster::wire::Standing;
-use glassbox_cluster::{Address, Group, OrderSettings, SchemeKind};
+use glassbox_cluster::{Address, AgreementSettings, Group, OrderSettings, SchedulerKind, SchemeKind};
 use glassbox_testing::dice::{long, seed};
 use glassbox_testing::serializability::broken::{Broken, SeededBug};
 use glassbox_testing::serializability::executor::{Executor, Submission, UndeclaredWork, Work, catalog};
@@ -22,29 +24,41 @@ use glassbox_testing::serializability::history::{Outcome, Seen, Step};
 use glassbox_testing::serializability::unknown::settle;
 use glassbox_testing::serializability::workload::{Forms, HistorySettings};
 use glassbox_testing::serializability::{Report, check, runner};
+use tempfile::TempDir;
+
+use super::links::Links;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const CLIENTS: usize = 4;
+/// Calls that clients make between two failures, and while a failure lasts.
+const CALLS_BETWEEN: u32 = 40;
+/// How long an impatient client waits for an outcome: shorter than an election.
+const IMPATIENCE: Duration = Duration::from_millis(60);
 
 /// A member's thread, and what ends it.
 type Running = (Arc<AtomicBool>, JoinHandle<Result<(), String>>);
 
-/// Two partitions with a backup each, and two coordinators.
+/// Two partitions with two replicas each, and coordinators.
 struct Members {
     cluster: Processes,
+    /// Under an agreement: the directory of all members, and their links.
+    agreed: Option<(TempDir, Links)>,
     running: Mutex<BTreeMap<Address, Running>>,
 }
 
 impl Members {
     fn start(scheme: SchemeKind) -> Self {
-        let listeners: Vec<_> = (0..6).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let coordinators = if scheme.is_deterministic() { 3 } else { 2 };
+        let listeners: Vec<_> = (0..4 + coordinators).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let nodes = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();
         // Each option for some of the schemes.
         let tick_us = if scheme == SchemeKind::Speculation { 200 } else { 0 };
         let overlap = matches!(scheme, SchemeKind::Blocking | SchemeKind::Locking | SchemeKind::LimitedSpeculation);
-        let order = OrderSettings { tick_us, overlap, ..OrderSettings::new() };
-        let cluster = Processes { replicas: 2, coordinators: 2, order, ..Processes::new(seed(1), scheme, 2, nodes) };
-        let members = Self { cluster, running: Mutex::default() };
+        let agreement = scheme.is_deterministic().then(AgreementSettings::default);
+        let order = OrderSettings { tick_us, overlap, agreement, ..OrderSettings::new() };
+        let cluster = Processes { replicas: 2, coordinators, order, ..Processes::new(seed(1), scheme, 2, nodes) };
+        let agreed = agreement.map(|_| (tempfile::tempdir().unwrap(), Links::new(&cluster)));
+        let members = Self { cluster, agreed, running: Mutex::default() };
         for (member, listener) in members.cluster.shape().machines().into_iter().zip(listeners) {
             members.serve(member, listener);
         }
@@ -53,13 +67,20 @@ impl Members {
     }
 
     fn serve(&self, member: Address, listener: TcpListener) {
-        let (cluster, ends) = (self.cluster.clone(), Arc::new(AtomicBool::new(false)));
+        let ends = Arc::new(AtomicBool::new(false));
+        let (dir, cluster) = match &self.agreed {
+            Some((dir, links)) => (Some(dir.path().to_owned()), links.as_known_to(member, &self.cluster)),
+            None => (None, self.cluster.clone()),
+        };
         let is_over = Arc::clone(&ends);
-        let work = move || cluster.serve(listener, None, catalog(), |_| Ok(()), || is_over.load(Ordering::Relaxed));
+        let work = move || {
+            let ends = || is_over.load(Ordering::Relaxed);
+            cluster.serve(listener, dir.as_deref(), catalog(), |_| Ok(()), ends)
+        };
         self.running.lock().unwrap().insert(member, (ends, std::thread::spawn(work)));
     }
 
-    /// Ends a member, which forgets everything.
+    /// Ends a member, which forgets everything but its directory.
     fn kill(&self, member: Address) {
         let (ends, thread) = self.running.lock().unwrap().remove(&member).unwrap();
         ends.store(true, Ordering::Relaxed);
@@ -132,23 +153,58 @@ impl Members {
 
     /// Failures until the clients have made so many calls; their number.
     fn fail(&self, executor: &ClusterExecutor<'_>, calls: u32) -> u32 {
-        for round in 0.. {
-            let before = executor.calls.load(Ordering::Relaxed);
-            // Clients have worked in between.
-            while executor.calls.load(Ordering::Relaxed) < before + 40 {
-                if executor.calls.load(Ordering::Relaxed) >= calls {
-                    return round;
-                }
-                std::thread::sleep(Duration::from_millis(1));
+        let work = || executor.wait_for_calls(CALLS_BETWEEN, calls);
+        let mut rounds = 0;
+        while work() {
+            let partition = (rounds / 3 % 2) as u8;
+            match (&self.agreed, rounds % 3) {
+                (Some((_, links)), _) => self.lose_for_a_while(rounds, links, work),
+                (None, 0) => self.lose_primary(partition),
+                (None, 1) => self.lose_coordinator(partition.into()),
+                (None, _) => self.lose_backup(partition),
             }
-            let partition = (round / 3 % 2) as u8;
-            match round % 3 {
-                0 => self.lose_primary(partition),
-                1 => self.lose_coordinator(partition.into()),
-                _ => self.lose_backup(partition),
-            }
+            rounds += 1;
         }
-        unreachable!("the clients are done before")
+        rounds
+    }
+
+    /// Under an agreement: members are killed or cut off while clients work, and come back.
+    fn lose_for_a_while(&self, round: u32, links: &Links, work: impl Fn() -> bool) {
+        let replica = |partition| Address::Replica { partition, replica: (round / 4 % 2) as u8 };
+        let elected = self.elected();
+        match round % 4 {
+            0 => self.kill_for_a_while(&[replica(0), replica(1)], work),
+            1 => self.kill_for_a_while(&[elected], work),
+            2 => self.cut_for_a_while(links, |one, _| one == elected, work),
+            _ => self.cut_for_a_while(links, |one, other| one == replica(0) && other == replica(1), work),
+        }
+        let (mut operator, began) = (self.operator(), Instant::now());
+        loop {
+            let standings = operator.standings();
+            if standings.values().all(|it| matches!(it, Ok(Standing::Primary(_) | Standing::Backup(_)))) {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "not all come back: {standings:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn kill_for_a_while(&self, members: &[Address], work: impl Fn() -> bool) {
+        members.iter().for_each(|it| self.kill(*it));
+        work();
+        members.iter().for_each(|it| self.restart(*it));
+    }
+
+    fn cut_for_a_while(&self, links: &Links, is_cut: impl Fn(Address, Address) -> bool, work: impl Fn() -> bool) {
+        links.cut(is_cut);
+        work();
+        links.cut(|_, _| false);
+    }
+
+    fn elected(&self) -> Address {
+        let mut operator = self.operator();
+        operator.standings();
+        operator.newest().unwrap().sequencer.as_ref().unwrap().primary
     }
 
     fn stop(&self) {
@@ -163,6 +219,8 @@ struct ClusterExecutor<'a> {
     clients: Mutex<Vec<Client<Sockets>>>,
     begun: AtomicU32,
     calls: AtomicU32,
+    /// That of one client, if it is impatient: others wait until what failed is replaced.
+    deadline: Option<Duration>,
     /// Whether the thread that repairs members has ended because of a failure.
     is_over: AtomicBool,
 }
@@ -170,12 +228,29 @@ struct ClusterExecutor<'a> {
 impl<'a> ClusterExecutor<'a> {
     fn of(members: &'a Members) -> Self {
         let (begun, calls, is_over) = (AtomicU32::new(0), AtomicU32::new(0), AtomicBool::new(false));
-        Self { cluster: &members.cluster, clients: Mutex::default(), begun, calls, is_over }
+        Self { cluster: &members.cluster, clients: Mutex::default(), begun, calls, deadline: None, is_over }
+    }
+
+    /// Waits until clients have made this many more calls; `false`: they have made all.
+    fn wait_for_calls(&self, more: u32, all: u32) -> bool {
+        let made = || self.calls.load(Ordering::Relaxed);
+        let until = made() + more;
+        while made() < until.min(all) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        made() < all
     }
 
     fn call<P: Procedure<Output = Vec<Seen>>>(&self, procedure: P) -> Result<Outcome, String> {
         let idle = self.clients.lock().unwrap().pop();
-        let connect = || self.cluster.connect(self.begun.fetch_add(1, Ordering::Relaxed), catalog(), PATIENCE);
+        let connect = || {
+            let number = self.begun.fetch_add(1, Ordering::Relaxed);
+            let client = self.cluster.connect(number, catalog(), PATIENCE)?;
+            Ok::<_, String>(match self.deadline {
+                Some(deadline) if number == 1 => client.with_deadline(deadline),
+                _ => client,
+            })
+        };
         let mut client = idle.map_or_else(connect, Ok)?;
         if self.is_over.load(Ordering::Relaxed) {
             return Err("the members are not repaired any more".to_owned());
@@ -203,7 +278,8 @@ impl Executor for ClusterExecutor<'_> {
 /// A history of a cluster, the number of failures while it was made, and the number of unknown outcomes.
 fn run(scheme: SchemeKind, transactions: u32) -> (Report, u32, usize) {
     let (members, settings) = (Members::start(scheme), settings_of(transactions));
-    let executor = ClusterExecutor::of(&members);
+    let deadline = members.agreed.as_ref().map(|_| IMPATIENCE);
+    let executor = ClusterExecutor { deadline, ..ClusterExecutor::of(&members) };
     let (history, failures) = std::thread::scope(|scope| {
         let failing = scope.spawn(|| {
             let fail = || members.fail(&executor, transactions);
@@ -213,6 +289,7 @@ fn run(scheme: SchemeKind, transactions: u32) -> (Report, u32, usize) {
             })
         });
         let history = runner::run(&executor, &settings);
+        executor.calls.fetch_max(transactions, Ordering::Relaxed);
         (history, failing.join().unwrap())
     });
     let mut history = history.unwrap_or_else(|why| panic!("{scheme}: {why}"));
@@ -227,23 +304,32 @@ fn settings_of(transactions: u32) -> HistorySettings {
     HistorySettings { seed: seed(1), clients: CLIENTS, transactions, forms: Forms::Lists, abort_one_in: 12 }
 }
 
-#[test]
-fn histories_with_failures_are_strictly_serializable() {
+fn are_strictly_serializable(schemes: impl IntoIterator<Item = SchemeKind>, transactions: u32) {
     let mut all = 0;
-    for scheme in SchemeKind::ALL {
-        let (report, failures, unknown) = run(scheme, if long() { 30_000 } else { 1_200 });
+    for scheme in schemes {
+        let (report, failures, unknown) = run(scheme, if long() { 30_000 } else { transactions });
         eprintln!("{scheme}: {failures} failures, {unknown} unknown outcomes, {report}");
         assert!(report.is_strictly_serializable(), "{scheme}: {report}");
-        assert!(failures >= 3, "{scheme}: only {failures} failures");
+        assert!(failures >= 4, "{scheme}: only {failures} failures");
         all += unknown;
     }
     assert!(all > 0, "no call was active when a member failed");
 }
 
+#[test]
+fn histories_with_failures_are_strictly_serializable() {
+    are_strictly_serializable(SchemeKind::ALL, 1_200);
+}
+
+#[test]
+fn histories_of_replica_sets_with_failures_are_strictly_serializable() {
+    are_strictly_serializable(SchedulerKind::ALL.map(SchemeKind::Deterministic), 600);
+}
+
 /// The canary of each scheme, without failures, which would be noticed too.
 #[test]
 fn steps_apart_are_noticed_under_every_scheme() {
-    for scheme in SchemeKind::ALL {
+    for scheme in SchemeKind::ALL.into_iter().chain(SchedulerKind::ALL.map(SchemeKind::Deterministic)) {
         let members = Members::start(scheme);
         let broken = Broken { inner: ClusterExecutor::of(&members), fault: SeededBug::StepsApart };
         let history = runner::run(&broken, &settings_of(800)).unwrap_or_else(|why| panic!("{scheme}: {why}"));

@@ -2,3 +2,4 @@
 
 mod clusters;
 mod failing;
+mod links;
