@@ -12,7 +12,7 @@ const MAX_FUNCTION_LINES: usize = 70;
 const MIN_FILE_LINES: usize = 60;
 
 /// Short files that stand by themselves, and why.
-const SHORT_FILES: [(&str, &str); 19] = [
+const SHORT_FILES: [(&str, &str); 18] = [
     ("crates/glassbox/src/partitioned/shard/remote_read.rs", "data that tables and shards both know, below both"),
     ("crates/glassbox/src/database/bulk_load.rs", "a public type with a life of its own: begun, finished or dropped"),
     (
@@ -23,7 +23,6 @@ const SHORT_FILES: [(&str, &str); 19] = [
     ("crates/glassbox/src/classic/lock/config.rs", "the settings, on which the other files of the lock manager depend"),
     ("crates/glassbox/src/classic/lock/sync.rs", "a shim: the standard library's latches, or those of shuttle"),
     ("crates/glassbox-cli/src/torture/tpcc.rs", "one of the two workloads under kills, a file each"),
-    ("crates/glassbox-cluster/src/scheduler/serial.rs", "one of the schedulers, a file each"),
     ("crates/glassbox/src/io/error.rs", "the error of every operation on files"),
     ("crates/glassbox/src/io/memory/dice.rs", "the generator that every random test draws from"),
     ("crates/glassbox/src/log/lsn.rs", "a type with a biography, known to everything that is logged"),

@@ -332,7 +332,9 @@ impl<W: Workload> World<W> {
     /// When a client is away, or a call never ends.
     pub fn call_after(&mut self, calls: Vec<CallOf<W>>) -> Result<(), String> {
         for (number, call) in (0..).zip(calls) {
-            let (client, now_ns, mut out) = (Address::Client(number), self.now_ns, Outbox::default());
+            let client = Address::Client(number);
+            let now_ns = self.now_ns;
+            let mut out = Outbox::default();
             if self.is_away(client) {
                 return Err(format!("{client} is away"));
             }

@@ -58,7 +58,7 @@ impl Scheduler for Overtaking {
 #[derive(Debug)]
 struct ShortReadLocks {
     locks: Box<dyn Scheduler>,
-    /// Of each transaction that is not ready: whether it waits for its read locks, and for its write locks.
+    /// Transactions that are not ready: whether each waits for its read locks, and for its write locks.
     waiting: BTreeMap<LogPlace, [bool; 2]>,
 }
 

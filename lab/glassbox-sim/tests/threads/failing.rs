@@ -178,7 +178,8 @@ impl Members {
             2 => self.cut_for_a_while(links, |one, _| one == elected, work),
             _ => self.cut_for_a_while(links, |one, other| one == replica(0) && other == replica(1), work),
         }
-        let (mut operator, began) = (self.operator(), Instant::now());
+        let mut operator = self.operator();
+        let began = Instant::now();
         loop {
             let standings = operator.standings();
             if standings.values().all(|it| matches!(it, Ok(Standing::Primary(_) | Standing::Backup(_)))) {
@@ -219,7 +220,7 @@ struct ClusterExecutor<'a> {
     clients: Mutex<Vec<Client<Sockets>>>,
     begun: AtomicU32,
     calls: AtomicU32,
-    /// That of one client, if it is impatient: others wait until what failed is replaced.
+    /// The deadline of one client, if it is impatient: others wait until what failed is replaced.
     deadline: Option<Duration>,
     /// Whether the thread that repairs members has ended because of a failure.
     is_over: AtomicBool,

@@ -28,7 +28,8 @@ impl Links {
         let mut links = BTreeMap::new();
         for me in cluster.shape().machines() {
             for (other, to) in cluster.calls(me).unwrap() {
-                let (listener, state) = (TcpListener::bind("127.0.0.1:0").unwrap(), Arc::new(State::default()));
+                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+                let state = Arc::new(State::default());
                 links.insert((me, other), (listener.local_addr().unwrap(), Arc::clone(&state)));
                 std::thread::spawn(move || accept(&listener, to, &state));
             }
@@ -72,7 +73,8 @@ fn accept(listener: &TcpListener, to: SocketAddr, state: &Arc<State>) {
         }
         let (Ok(caller), Ok(called)) = (caller, TcpStream::connect(to)) else { continue };
         for (from, to) in [(&caller, &called), (&called, &caller)] {
-            let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+            let from = from.try_clone().unwrap();
+            let to = to.try_clone().unwrap();
             let state = Arc::clone(state);
             std::thread::spawn(move || forward(from, to, &state));
         }
