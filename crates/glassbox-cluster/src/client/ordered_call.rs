@@ -174,14 +174,8 @@ mod tests {
     /// A result of the first round after this number of rounds, with these keys of one table.
     fn found(call: &OrderedCall, partition: u8, keys: &[u128]) -> ReconnaissanceResult {
         let request = |key: &u128| request(*key, *key, Touch::Read);
-        let (id, round, end) = (1, call.rounds, ReconnaissanceEnd::Done);
-        ReconnaissanceResult {
-            id,
-            round,
-            partition,
-            keys: DeclaredKeys::found(keys.iter().map(request).collect()),
-            end,
-        }
+        let keys = DeclaredKeys::found(keys.iter().map(request).collect());
+        ReconnaissanceResult { id: 1, round: call.rounds, partition, keys, end: ReconnaissanceEnd::Done }
     }
 
     fn request(low: u128, high: u128, touch: Touch) -> KeyRequest {

@@ -33,7 +33,8 @@ impl Router {
             SearchStep::Round(round, works) => (round, works),
             SearchStep::Wait | SearchStep::Elsewhere(_) => return,
         };
-        let (key, epoch) = (self.key(id), self.epoch());
+        let key = self.key(id);
+        let epoch = self.epoch();
         let ordered = self.calls[key].ordered.as_mut().expect("it is ordered");
         ordered.begin_answers(epoch);
         let participants = ordered.participants;

@@ -1,8 +1,8 @@
 //! A reconnaissance as its client conducts it: rounds at all participants, until each has run to the end.
 //!
-//! A run that needs rows of other partitions stops, as under a coordinator; the next round reads the rows there, and the
-//! one after runs with them. Nothing isolates the rounds, so what they find may be no set of keys that any run would
-//! touch. Under its locks a run is compared with it, as with one that is out of date.
+//! A run that needs rows of other partitions stops, as under a coordinator; the next round reads the rows there, and
+//! the one after runs with them. Nothing isolates the rounds, so the keys found may be a set that no run would touch.
+//! Under its locks a run is compared with it, as with one that is out of date.
 
 use glassbox::research::shard::{DeclaredKeys, KeyRequest, PartitionSet, RemoteRead, RemoteReadResult};
 
@@ -25,7 +25,7 @@ pub(crate) struct Reconnaissance {
     awaited: PartitionSet,
     /// Participants that have not run to the end.
     unfinished: PartitionSet,
-    /// Participants that it lacks.
+    /// Missing participants.
     elsewhere: PartitionSet,
     /// Remote rows that runs need and that were not read.
     wanted: Vec<RemoteRead>,
@@ -156,8 +156,7 @@ mod tests {
     use super::*;
 
     fn read(partition: usize) -> RemoteRead {
-        let (partitions, lookup) = (PartitionSet::of(partition), Lookup::Key(vec![7]));
-        RemoteRead { partitions, table: 1, lookup, writes: false }
+        RemoteRead { partitions: PartitionSet::of(partition), table: 1, lookup: Lookup::Key(vec![7]), writes: false }
     }
 
     fn keys(key: u128) -> DeclaredKeys {

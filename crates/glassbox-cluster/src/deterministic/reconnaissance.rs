@@ -1,12 +1,12 @@
 //! Reconnaissance: dry runs that find the keys of calls, for clients (OLLP, *Calvin*, section 3.2.1).
 //!
-//! A client asks all replicas of a partition and takes the first answer. A replica that lacks inputs answers when it
-//! has them: the keys in its rows are out of date, so the call would be submitted in vain, and in the end lock whole
+//! A client asks all replicas of a partition and takes the first answer. A replica that lags answers when it has the
+//! inputs: the keys in its rows are out of date, so the call would be submitted in vain, and in the end lock whole
 //! tables.
 //!
-//! A run that needs rows of other partitions ends with the reads that it lacks. The client has these partitions read
-//! them, and sends the rows with the next round, as a coordinator does. So a partition keeps nothing between rounds, and
-//! the keys that others read there are found there too.
+//! A run that needs rows of other partitions ends with the missing reads. The client has these partitions read them,
+//! and sends the rows with the next round, as a coordinator does. So a partition keeps nothing between rounds, and the
+//! keys that others read there are found there too.
 
 use std::collections::VecDeque;
 

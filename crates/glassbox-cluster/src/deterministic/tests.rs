@@ -182,8 +182,9 @@ fn a_replica_that_lacks_inputs_is_asked_for_keys_in_vain_until_it_has_them() {
     };
     let ask = |id| {
         let call = Call { procedure: 0, arguments: vec![1].into(), now: Timestamp::default(), seed: 0 };
-        let (round, participants, work) = (1, PartitionSet::of(0), FragmentWork::Run(Vec::new()));
-        Message::Reconnoitre(Box::new(ReconnaissanceRequest { id, round, call, participants, work }))
+        let work = FragmentWork::Run(Vec::new());
+        let request = ReconnaissanceRequest { id, round: 1, call, participants: PartitionSet::of(0), work };
+        Message::Reconnoitre(Box::new(request))
     };
     executor.handle(CLIENT, ask(0), &mut out);
     executor.handle(CLIENT, ask(1), &mut out);

@@ -41,8 +41,9 @@ impl Store {
     pub(crate) fn new(shard: Shard, stream: ReplicationStream, kind: SchemeKind) -> Self {
         let (decisions, committed, over) = (DecisionCounts::default(), CommittedTxns::default(), BTreeSet::new());
         let (seen, sampler) = (Counters::default(), Sampler::default());
-        let (cascades, commits_at_once, broken) = (kind.cascades(), false, None);
-        Self { shard, stream, decisions, committed, over, cascades, commits_at_once, broken, seen, sampler }
+        let cascades = kind.cascades();
+        let broken = None;
+        Self { shard, stream, decisions, committed, over, cascades, commits_at_once: false, broken, seen, sampler }
     }
 
     pub(crate) fn shard(&mut self) -> &mut Shard {

@@ -482,8 +482,8 @@ pub enum DeadlockRule {
     WaitDie,
     /// It is restarted.
     NoWait,
-    /// It waits if all its locks come before the one that it requests, in one order of partitions and keys, and is
-    /// restarted otherwise. The participants of a distributed transaction are visited in that order.
+    /// A transaction waits if all its locks come before the one that it requests, in one order of partitions and keys,
+    /// and is restarted otherwise. The participants of a distributed transaction are visited in that order.
     Sorted,
 }
 

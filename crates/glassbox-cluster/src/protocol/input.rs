@@ -74,9 +74,9 @@ pub struct OrderSettings {
     /// runs it, and not afterwards, where no other transaction is active. Not under forced and two-phase locking.
     /// A call that ends its process is in journals then, and does so again.
     pub overlap: bool,
-    /// Under two-phase locking: whether a participant commits its part as soon as it has run it, whatever becomes of the
-    /// others. A failure or an abort leaves half a transaction, so only the laboratory's simulated clusters accept it:
-    /// it shows what two-phase commit costs.
+    /// Under two-phase locking: whether a participant commits its part as soon as it has run it, whatever becomes of
+    /// the others. A failure or an abort leaves half a transaction, so only the laboratory's simulated clusters accept
+    /// it: it shows what two-phase commit costs.
     pub without_commit: bool,
     /// In replica sets: how many kibibytes of what a replica sent to another partition it keeps for replicas of that
     /// one that are away; 0, the default: 65,536. One that needs more takes the rows of another set.

@@ -103,7 +103,8 @@ fn without_output(message: &Message, bytes: usize) -> Option<Message> {
         // The whole partition is locked instead.
         Message::Reconnoitred(result) => {
             let ReconnaissanceResult { id, round, partition, .. } = **result;
-            let (keys, end) = (DeclaredKeys::none(), ReconnaissanceEnd::Unknown);
+            let keys = DeclaredKeys::none();
+            let end = ReconnaissanceEnd::Unknown;
             Message::Reconnoitred(Box::new(ReconnaissanceResult { id, round, partition, keys, end }))
         }
         _ => return None,

@@ -11,8 +11,17 @@ use crate::protocol::configuration::SchedulerKind;
 
 const KINDS: [SchedulerKind; 3] = [SchedulerKind::Serial, SchedulerKind::OrderedLocks, SchedulerKind::Vll];
 
-/// Keys of a few spaces: mostly single ones, prefixes and other ranges of a small space.
+fn whole(space: u32, touch: Touch) -> KeyRequest {
+    KeyRequest { space, low: WatchedKey::Short(0), high: WatchedKey::End, touch }
+}
+
+/// Keys of a few spaces: mostly single ones, prefixes and other ranges of a small space, and whole spaces.
 fn request() -> impl Strategy<Value = KeyRequest> {
+    let touch = prop::bool::weighted(0.4).prop_map(|writes| if writes { Touch::Write } else { Touch::Read });
+    prop_oneof![12 => ranges(), 1 => (0..3_u32, touch).prop_map(|(space, touch)| whole(space, touch))]
+}
+
+fn ranges() -> impl Strategy<Value = KeyRequest> {
     let shape = prop_oneof![6 => Just(0_u128), 2 => Just(3), 1 => Just(15), 2 => 1..9_u128];
     (0..3_u32, 0..40_u128, shape, prop::bool::weighted(0.4)).prop_map(|(space, key, width, writes)| {
         let low = if (width + 1).is_power_of_two() { key & !width } else { key };
@@ -114,6 +123,39 @@ fn transactions_without_conflicts_run_at_the_same_time() {
         let at_once: BTreeMap<_, _> = KINDS.map(|kind| (kind, run(new_scheduler(kind), all, &[]))).into();
         let expected = [(SchedulerKind::Serial, 1), (SchedulerKind::OrderedLocks, 30), (SchedulerKind::Vll, 30)];
         assert_eq!(at_once, expected.into(), "{name}");
+    }
+}
+
+#[test]
+fn a_lock_of_a_whole_space_excludes_its_keys_and_no_others() {
+    let request = |space, key: u128, touch| {
+        let key = WatchedKey::Short(key);
+        DeclaredKeys::found(vec![KeyRequest { space, low: key.clone(), high: key, touch }])
+    };
+    for kind in [SchedulerKind::OrderedLocks, SchedulerKind::Vll] {
+        let mut scheduler = Scheduler::new(kind);
+        let all = |touch| DeclaredKeys::found(vec![whole(1, touch)]);
+        // A reader of the whole space, then keys of it and of another one, then a writer of the whole space.
+        scheduler.request(0, &all(Touch::Read));
+        scheduler.request(1, &request(1, 7, Touch::Write));
+        scheduler.request(2, &request(1, u128::MAX, Touch::Read));
+        scheduler.request(3, &request(2, 7, Touch::Write));
+        scheduler.request(4, &all(Touch::Write));
+        scheduler.request(5, &request(1, 8, Touch::Read));
+        scheduler.request(6, &request(0, 8, Touch::Write));
+        let mut ready = || std::iter::from_fn(|| scheduler.next_ready()).collect::<Vec<_>>();
+        assert_eq!(ready(), [0, 2, 3, 6], "{kind:?}");
+        // Others go on; under VLL a blocked one waits until it is the first of all.
+        scheduler.release(3);
+        scheduler.release(0);
+        let next = std::iter::from_fn(|| scheduler.next_ready()).collect::<Vec<_>>();
+        assert_eq!(next, [1], "{kind:?}: the writer of all waits for it and for the reader");
+        scheduler.release(1);
+        assert_eq!(scheduler.next_ready(), None, "{kind:?}");
+        scheduler.release(2);
+        assert_eq!((scheduler.next_ready(), scheduler.next_ready()), (Some(4), None), "{kind:?}");
+        scheduler.release(4);
+        assert_eq!(scheduler.next_ready(), Some(5), "{kind:?}");
     }
 }
 

@@ -153,8 +153,9 @@ impl Locking {
         if self.two_phase.as_ref().is_none_or(TwoPhase::has_deadlocks) {
             self.resolve_deadlock(store, owner, out);
         }
-        let (waiter, holders) = (self.waiter(owner), self.holders(owner));
-        if let (Some(two_phase), Some(waiter)) = (&mut self.two_phase, waiter) {
+        let Some(waiter) = self.waiter(owner) else { return };
+        let holders = self.holders(owner);
+        if let Some(two_phase) = &mut self.two_phase {
             two_phase.report_wait(owner, waiter, holders, out);
         }
     }

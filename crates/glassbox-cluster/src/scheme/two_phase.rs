@@ -17,9 +17,10 @@
 //!
 //! Under `Sorted` the coordinator visits the participants one after the other, so a participant that runs a first
 //! fragment knows that the transaction has no lock at a later one. A lock out of order, of a key that was not declared
-//! or of a later round, is not waited for. So each transaction waits for a key above all that it holds, which its holder
-//! holds, and so on upwards: a cycle would have to come down again. Only a queue can come down, within one partition: a
-//! request queues behind an earlier one that it conflicts with. Such a cycle is found where it is, as local deadlocks are.
+//! or of a later round, is not waited for. So each transaction waits for a key above all that it holds, which its
+//! holder holds, and so on upwards: a cycle would have to come down again. Only a queue can come down, within one
+//! partition, where a request waits for an earlier one that it conflicts with. Such a cycle is found there, as local
+//! deadlocks are.
 //!
 //! A restarted transaction keeps the time of its call, which is its age: at last it is the oldest, and is not restarted
 //! any more. Under `NoWait` no age counts, and pauses of random length keep two transactions from meeting for ever.
@@ -39,7 +40,7 @@ use crate::protocol::outbox::Outbox;
 /// The collector of all waits; where a coordinator is elected, that one.
 const COLLECTOR: Address = COORDINATOR;
 
-/// Acquires the locks that a call declares, one by one in the order of spaces and keys; `false`: it has to wait for one.
+/// Acquires the locks that a call declares, one by one in the order of keys; `false`: it has to wait for one.
 ///
 /// A call whose declaration cannot be read fails when it runs.
 pub(super) fn acquire_declared(watch: &mut dyn Watch, store: &Store, call: &Call) -> bool {

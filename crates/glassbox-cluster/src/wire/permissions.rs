@@ -70,10 +70,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         Message::Exchange(exchange) => {
             is_replica && matches!(from, Address::Replica { partition, .. } if partition == exchange.from)
         }
-        Message::Reconnoitred(result) => {
-            let own = matches!(from, Address::Replica { partition, .. } if partition == result.partition);
-            own && matches!(to, Address::Client(_))
-        }
+        Message::Reconnoitred(result) => from.partition() == Some(result.partition) && matches!(to, Address::Client(_)),
         Message::SessionOver(_) => matches!(
             (from, to),
             (Address::Client(_), Address::Replica { .. }) | (Address::Replica { .. }, Address::Client(_))

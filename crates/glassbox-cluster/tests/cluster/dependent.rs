@@ -176,7 +176,7 @@ fn a_call_whose_keys_were_outdated_three_times_locks_a_table_and_no_more() {
     for scheduler in OVERLAPPING {
         let keeper = Keeper::of(&[0, 1]);
         let cluster = start(scheduler);
-        let (mut caller, mut mover, mut other) = (cluster.client(), cluster.client(), cluster.client());
+        let [mut caller, mut mover, mut other] = [(); 3].map(|()| cluster.client());
         let restarts = std::thread::scope(|scope| {
             let call = scope.spawn(move || {
                 caller.call(Follow { homes: [0, 1], id: 3 }).unwrap();
@@ -225,7 +225,7 @@ fn a_call_that_an_index_of_another_partition_directs_locks_single_keys_there() {
     for scheduler in OVERLAPPING {
         let keeper = Keeper::of(&[1]);
         let cluster = start(scheduler);
-        let (mut caller, mut other) = (cluster.client(), cluster.client());
+        let [mut caller, mut other] = [(); 2].map(|()| cluster.client());
         let restarts = std::thread::scope(|scope| {
             let call = scope.spawn(move || {
                 caller.call(Look { home: 0, name: 102 }).unwrap();

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Only a failed test waits for so long.
+/// The wait of a failed test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The gates of the test that is running: a partition reports that it has reached one, and waits until it is opened.
@@ -37,7 +37,8 @@ impl Keeper {
     /// Gates of these homes, all closed; other tests with gates wait until it is dropped.
     pub fn of(homes: &[u8]) -> Self {
         let alone = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
-        let ((reports, reached), mut open) = (channel(), BTreeMap::new());
+        let (reports, reached) = channel();
+        let mut open = BTreeMap::new();
         let mut gates = GATES.lock().unwrap_or_else(PoisonError::into_inner);
         for &home in homes {
             let (sender, receiver) = channel();

@@ -1,5 +1,5 @@
-//! Two-phase locking with sorted acquisition, in threads: transactions that name their keys in opposite orders. And runs
-//! without two-phase commit, which no cluster of threads or processes accepts.
+//! Two-phase locking with sorted acquisition, in threads: transactions that name their keys in opposite orders. And
+//! runs without two-phase commit, which no cluster of threads or processes accepts.
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ fn sum(cluster: Cluster) -> u64 {
 fn a_transaction_locks_nothing_at_a_later_partition_before_it_has_its_locks_at_earlier_ones() {
     let keeper = Keeper::of(&[0]);
     let cluster = start();
-    let (mut first, mut second, mut third) = (cluster.client(), cluster.client(), cluster.client());
+    let [mut first, mut second, mut third] = [(); 3].map(|()| cluster.client());
     std::thread::scope(|scope| {
         let at_gate = scope.spawn(move || first.call(Increment { gate: Some(0), ..increment(&[(0, 0)]) }).unwrap());
         keeper.wait_for(&[0]);
