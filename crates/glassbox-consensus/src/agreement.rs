@@ -223,6 +223,13 @@ impl Agreement {
         last.into_iter().flatten().copied().collect()
     }
 
+    /// The sets of members of each of which a majority has to agree, as of the last decision: two during a change.
+    pub fn quorums(&self) -> Vec<Vec<u64>> {
+        let inner = self.shared.lock();
+        let sets = inner.members.membership().get_joint_config().iter();
+        sets.map(|set| set.iter().copied().collect()).collect()
+    }
+
     /// Whether no change of the members is half done. A leader ends one that its predecessor, or it, has begun.
     pub fn is_settled(&mut self) -> bool {
         let is_joint = self.shared.lock().members.membership().get_joint_config().len() > 1;

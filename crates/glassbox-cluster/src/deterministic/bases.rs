@@ -16,8 +16,10 @@ use crate::protocol::outbox::Outbox;
 /// The bases of an executor's journal.
 #[derive(Debug, Default)]
 pub(super) struct Bases {
-    /// Whether there is a journal.
+    /// Whether there is a journal, or the memory is one: others keep what it may need after a restart.
     pub(super) has_journal: bool,
+    /// Whether the memory is the journal: its rows are a base, and after a restart another replica's.
+    pub(super) in_memory: bool,
     /// Whether a base begins as soon as no transaction is active.
     pub(super) is_due: bool,
     /// The sequencer that has asked for a base, and has no answer yet.

@@ -165,8 +165,13 @@ impl Executor {
 
     /// Begins a journal with a base of the present rows.
     pub(crate) fn begin_journal(&mut self, out: &mut Outbox) {
-        self.bases.has_journal = true;
+        (self.bases.has_journal, self.bases.in_memory) = (true, false);
         self.renew_base(out);
+    }
+
+    /// Keeps what others may need, as with a journal, and has its bases in its memory.
+    pub(crate) fn keep_in_memory(&mut self) {
+        (self.bases.has_journal, self.bases.in_memory) = (true, true);
     }
 
     /// Begins another base once no transaction is active.
@@ -221,7 +226,7 @@ impl Executor {
     /// Ends what it has, writes a checkpoint, and stops.
     fn halt(&mut self, why: &StopReason) {
         let why = self.reason(why);
-        if !self.bases.has_journal {
+        if !self.bases.has_journal || self.bases.in_memory {
             self.broken = Some(why);
         } else if self.halt.is_none() {
             self.halt = Some(Box::new(Halt::new(why)));
@@ -397,6 +402,9 @@ impl Executor {
     fn begin_base(&mut self, out: &mut Outbox) {
         (self.bases.is_due, self.bases.inputs, self.bases.received_bytes) = (false, 0, 0);
         self.bases.making = Some(self.epoch);
+        if self.bases.in_memory {
+            return self.based(out);
+        }
         self.halt.iter_mut().for_each(|halt| halt.begin_base());
         self.shard.fix();
         out.actions.push(Action::Base(Box::new(self.base())));

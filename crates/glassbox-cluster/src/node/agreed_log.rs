@@ -16,6 +16,7 @@ use glassbox_consensus::{Agreement, Decided, Output};
 use crate::deterministic::hot_backup::HotBackup;
 use crate::node::agreed::{Agreed, Effect, Proposal};
 use crate::node::failover::{Decision, Watch};
+use crate::node::incarnations::{self, Incarnations, number_of};
 use crate::protocol::address::Address;
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{AgreedRecord, Base, Entry};
@@ -31,6 +32,8 @@ const TURN: u64 = 1 << 18;
 const TURN_BEGINS: u64 = TURN / 4;
 /// How many times as much as a base of a long log has is written before the base is made.
 pub(crate) const BASE_PATIENCE: u64 = 4;
+/// Without a journal, how many times as many records as are kept are made before a state replaces them.
+const RECORDS_OF_BASE: u64 = 16;
 /// The patience of a member that leads, or whose turn it is not.
 const MAX_BASE_PATIENCE: u64 = 16;
 
@@ -38,6 +41,7 @@ const MAX_BASE_PATIENCE: u64 = 16;
 pub(crate) struct AgreedLog {
     me: Address,
     agreement: Agreement,
+    incarnations: Incarnations,
     /// The configuration with which the cluster began.
     first: Configuration,
     /// The time of the first poll, and of the last one.
@@ -60,6 +64,10 @@ pub(crate) struct AgreedLog {
     recorded: u64,
     /// The number of the last record.
     written: u64,
+    /// Without a journal: records and their bytes since the last state that stands for them, and whether the present
+    /// state is to replace them.
+    unbased: (u64, u64),
+    is_based: bool,
     /// Whether its decisions are being carried out.
     pub(crate) is_busy: bool,
     broken: Option<String>,
@@ -77,42 +85,60 @@ impl AgreedLog {
     /// # Errors
     /// When a record is damaged, or the journal is none of such a group.
     pub(crate) fn restored(me: Address, records: Vec<AgreedRecord>, last: u64) -> Result<Self, String> {
-        let (mut first, mut of_raft) = (None, Vec::new());
+        let (mut first, mut incarnation, mut of_raft) = (None, 0, Vec::new());
         for record in records {
             match record {
                 AgreedRecord::First(configuration) => first = Some(*configuration),
                 AgreedRecord::Raft(record) => of_raft.push(record),
+                AgreedRecord::Incarnation(own) => incarnation = own,
             }
         }
         let first = first
             .ok_or_else(|| format!("the journal of {me} has not the configuration that the cluster began with"))?;
-        Ok(Self { has_journal: true, ..Self::new(me, first, (&of_raft, last))? })
+        Ok(Self { has_journal: true, ..Self::with_records(me, first, (&of_raft, last), (incarnation, true))? })
     }
 
-    /// The agreed log of a member of this cluster, with records of the agreement, or from the beginning.
+    /// The agreed log of a member at the beginning of a cluster.
     ///
     /// # Errors
-    /// When a record is damaged, or the configuration has no such group.
-    pub(crate) fn new(
+    /// When the configuration has no such group.
+    pub(crate) fn new(me: Address, first: Configuration) -> Result<Self, String> {
+        let members = first.members();
+        let mut agreed = Self::with_records(me, first, (&[], 0), (0, false))?;
+        // Others are sent the log when they become members.
+        if members.contains(&me) {
+            agreed.agreement.begin(&members.into_iter().filter_map(coordinator).collect::<Vec<_>>());
+        }
+        Ok(agreed)
+    }
+
+    /// The agreed log of a member that has forgotten what it had voted: another incarnation, which takes part when the
+    /// group has replaced the former one by it. `drawn`: differs from that of each earlier process of the member.
+    ///
+    /// # Errors
+    /// When the configuration has no such group.
+    pub(crate) fn forgotten(me: Address, first: Configuration, drawn: u64) -> Result<Self, String> {
+        Self::with_records(me, first, (&[], 0), (incarnations::incarnation(drawn), true))
+    }
+
+    /// The agreed log of a member with records of the agreement; its incarnation, and whether its process was started
+    /// again.
+    fn with_records(
         me: Address,
         first: Configuration,
         (records, recorded): (&[Vec<u8>], u64),
+        (incarnation, was_restarted): (u64, bool),
     ) -> Result<Self, String> {
         let settings = first.agreement.ok_or("its configurations are the operator's")?;
-        let Address::Coordinator(number) = me else { return Err(format!("{me} takes no part in the agreement")) };
-        let seed = (u64::from(number) + 1) << 32 | recorded;
+        let number = coordinator(me).ok_or_else(|| format!("{me} takes no part in the agreement"))?;
+        let incarnations = Incarnations::new(number, incarnation, was_restarted, settings);
+        let seed = (number + 1) << 32 | recorded ^ incarnation;
         let of_raft = records.iter().map(Vec::as_slice);
-        let mut agreement = Agreement::new(number.into(), settings, seed, recorded + 1, of_raft)?;
-        if records.is_empty() {
-            let members = first.members();
-            // Others are sent the log when they become members.
-            if members.contains(&me) {
-                agreement.begin(&members.into_iter().filter_map(number_of).collect::<Vec<_>>());
-            }
-        }
+        let agreement = Agreement::new(incarnations.identity(), settings, seed, recorded + 1, of_raft)?;
         Ok(Self {
             me,
             agreement,
+            incarnations,
             times_us: None,
             is_due: true,
             agreed: Agreed::new(first.clone()),
@@ -125,6 +151,8 @@ impl AgreedLog {
             has_journal: false,
             recorded,
             written: recorded,
+            unbased: (0, 0),
+            is_based: false,
             is_busy: false,
             broken: None,
         })
@@ -149,7 +177,7 @@ impl AgreedLog {
     /// has grown by this many times the log: fewer times for the member whose turn it is than for others, and for the
     /// leader.
     pub(crate) fn base_patience(&self) -> u64 {
-        let (me, members) = (number_of(self.me).unwrap_or_default(), self.agreement.members());
+        let (me, members) = (self.incarnations.identity(), self.agreement.members());
         let leads = self.agreement.leadership().leader == Some(me);
         let is_turn = !leads && is_turn(me, &members, self.agreed.log.held);
         if is_turn || members.len() == 1 { BASE_PATIENCE } else { MAX_BASE_PATIENCE }
@@ -181,10 +209,24 @@ impl AgreedLog {
 
     fn base(&self, records: Vec<Vec<u8>>, out: &mut Outbox) {
         let first = AgreedRecord::First(Box::new(self.first.clone()));
-        let records = records.into_iter().map(AgreedRecord::Raft);
+        let own = Some(self.incarnations.own()).filter(|own| *own > 0).map(AgreedRecord::Incarnation);
+        let records = own.into_iter().chain(records.into_iter().map(AgreedRecord::Raft));
         let remembered = [first].into_iter().chain(records).map(Entry::Agreed).collect();
         let base = Base { held: self.written, scheme: self.agreed.configuration.scheme, remembered };
         out.actions.push(Action::Base(Box::new(base)));
+    }
+
+    /// Without a journal: has the present state stand for the records before it, once they are many.
+    pub(crate) fn forget_records(&mut self) {
+        let (records, bytes) = self.unbased;
+        let kept = u64::from(self.first.agreement.map_or(0, |it| it.kept_entries));
+        let are_many = records >= RECORDS_OF_BASE * kept && bytes >= BASE_PATIENCE * self.base_bytes();
+        if self.has_journal || !are_many || !self.decided.is_empty() || self.times_us.is_none() {
+            return;
+        }
+        if self.agreement.begin_base(self.agreed.state()).is_some() {
+            (self.unbased, self.is_based, self.is_due) = ((0, 0), true, true);
+        }
     }
 
     /// The base that was begun is durable.
@@ -193,12 +235,61 @@ impl AgreedLog {
         self.is_due = true;
     }
 
-    /// Receives a message of another member of the group.
-    pub(crate) fn receive(&mut self, from: Address, message: &[u8]) {
-        if let Some(number) = number_of(from) {
-            self.agreement.receive(number, message);
+    /// Receives a message of another member of the group, from one of its incarnations to one of this member.
+    pub(crate) fn receive(&mut self, from: Address, (sent_by, to): (u64, u64), message: &[u8], now_us: u64) {
+        if let Some(number) = coordinator(from).filter(|_| to == self.incarnations.own()) {
+            self.incarnations.note_addressed(now_us);
+            self.agreement.receive(incarnations::identity(number, sent_by), message);
             self.is_due = true;
         }
+    }
+
+    /// Another member asks for its place, in this incarnation.
+    fn member_returned(&mut self, number: u64, incarnation: u64, now_us: u64) {
+        self.incarnations.note_asking(number, incarnation, now_us);
+        let next = Incarnations::replacing(&self.agreement.members(), number, incarnation);
+        if let Some(next) = next.filter(|_| self.agreement.leadership().is_ready) {
+            self.agreement.change_members(&next);
+            self.is_due = true;
+        }
+    }
+
+    /// Asks for its place among this number of coordinators, if nothing is sent to it.
+    pub(crate) fn ask(&mut self, coordinators: u16, now_us: u64, out: &mut Outbox) {
+        if self.broken.is_some() {
+            return;
+        }
+        if self.incarnations.asks(self.is_member(), now_us) {
+            let own = Message::Returned { life: self.incarnations.own(), kept: None };
+            let others = (0..coordinators).map(Address::Coordinator).filter(|it| *it != self.me);
+            others.for_each(|other| out.send(other, own.clone()));
+        }
+        if self.agreed.configuration.members().contains(&self.me) && self.incarnations.waits_for_long(now_us) {
+            let line = format!(
+                "{} has forgotten what it had voted, and waits for the group to take it in: no majority of the \
+                 coordinators answers; start those that do not run. If a majority was started again without what it \
+                 had voted, the log is lost: begin another cluster",
+                self.me
+            );
+            out.actions.push(Action::Report(line));
+        }
+        if self.incarnations.is_lost(&self.agreement.quorums(), coordinators.into(), now_us) {
+            self.broken = Some(
+                "the log of the cluster is lost: a majority of the coordinators was started again without what it had \
+                 voted. Stop all processes and begin another cluster; with --dir, processes may end all at once"
+                    .to_owned(),
+            );
+        }
+    }
+
+    /// Whether it has forgotten what it had voted, and is no member yet.
+    pub(crate) fn waits_for_place(&self) -> bool {
+        self.incarnations.own() > 0 && !self.is_member()
+    }
+
+    /// Whether it is one of the members that agree, as far as it knows.
+    pub(crate) fn is_member(&self) -> bool {
+        self.agreement.members().contains(&self.incarnations.identity())
     }
 
     /// The journal has forced everything up to this record.
@@ -215,6 +306,9 @@ impl AgreedLog {
         now_us: u64,
         out: &mut Outbox,
     ) {
+        if let Some(number) = coordinator(replica) {
+            return self.member_returned(number, life, now_us);
+        }
         if let Some(why) = replica.partition().and_then(|it| self.agreed.undecided.get(&it)) {
             return out.send(replica, Message::Withheld { life, why: Box::new(why.clone()) });
         }
@@ -238,7 +332,12 @@ impl AgreedLog {
 
     /// Whether it was elected in this life: what it decided as a coordinator in an earlier one is not in the log.
     pub(crate) fn leads(&self) -> bool {
-        self.agreed.elected == (self.me, self.recorded)
+        self.agreed.elected == (self.me, self.life())
+    }
+
+    /// Tells its lives apart.
+    fn life(&self) -> u64 {
+        self.incarnations.own().wrapping_add(self.recorded)
     }
 
     /// It leads: watches the replicas, under a scheme without input log.
@@ -367,10 +466,15 @@ impl AgreedLog {
         self.times_us = Some((began, now_us));
         let mut output = Output::default();
         self.agreement.poll(Duration::from_micros(now_us - began), &mut output);
-        if let (false, Some(last)) = (self.has_journal, output.writes.last()) {
+        if std::mem::take(&mut self.is_based) {
+            self.based();
+        }
+        if let (false, Some(last)) = (self.has_journal, output.writes.last().map(|it| it.number)) {
             // Its memory has them.
-            self.forced(self.recorded + last.number);
-            output.writes.clear();
+            self.forced(self.recorded + last);
+            for write in output.writes.drain(..) {
+                self.unbased = (self.unbased.0 + 1, self.unbased.1 + write.record.len() as u64);
+            }
         }
         for write in output.writes {
             self.written = self.recorded + write.number;
@@ -378,7 +482,9 @@ impl AgreedLog {
             out.send(self.me, Message::Replicate { sequence: self.recorded + write.number, entry });
         }
         for (to, message) in output.messages {
-            out.send(Address::Coordinator(to as u16), Message::Agreement(message));
+            let (from, incarnation) = (self.incarnations.own(), incarnations::incarnation_of(to));
+            let message = Message::Agreement { from, to: incarnation, message };
+            out.send(Address::Coordinator(number_of(to) as u16), message);
         }
         self.decided.extend(output.decided);
         if self.broken().is_some() {
@@ -394,7 +500,7 @@ impl AgreedLog {
         if leadership.is_ready && may_ask {
             self.asked = Some((asks, now_us));
             self.returned.clear();
-            self.propose(&Proposal::Lead(self.me, self.recorded));
+            self.propose(&Proposal::Lead(self.me, self.life()));
         }
     }
 
@@ -404,7 +510,8 @@ impl AgreedLog {
         if !is_ready || elected != Some(self.me) || now_us < self.members_at_us || !self.agreement.is_settled() {
             return;
         }
-        let members = self.agreement.members().into_iter().map(|it| Address::Coordinator(it as u16)).collect();
+        let members = self.agreement.members().into_iter().map(|it| Address::Coordinator(number_of(it) as u16));
+        let members = members.collect();
         if members != self.agreed.configuration.members() {
             self.members_at_us = now_us + 20 * self.poll_every_us();
             self.propose(&Proposal::Members(members));
@@ -420,7 +527,8 @@ impl AgreedLog {
         if !self.agreement.leadership().is_ready || members.is_empty() {
             return Err(format!("{} does not lead the group, or is to have no members; repeat the command", self.me));
         }
-        let members: Vec<u64> = members.iter().copied().map(u64::from).collect();
+        let known = self.agreement.members();
+        let members: Vec<u64> = members.iter().map(|it| self.incarnations.of(&known, (*it).into())).collect();
         self.agreement.change_members(&members);
         self.is_due = true;
         Ok(())
@@ -431,12 +539,13 @@ impl AgreedLog {
     /// # Errors
     /// When it does not lead, or the other one is no member.
     pub(crate) fn transfer_to(&mut self, member: u16) -> Result<(), String> {
-        if !self.agreement.leadership().is_ready || !self.agreement.members().contains(&member.into()) {
+        let next = self.agreement.members().into_iter().find(|it| number_of(*it) == u64::from(member));
+        let Some(next) = next.filter(|_| self.agreement.leadership().is_ready) else {
             return Err(format!("{} does not lead the group, or coordinator {member} is none of its members", self.me));
-        }
+        };
         // The library refuses everything else until the other one leads.
         if Address::Coordinator(member) != self.me {
-            self.agreement.transfer_to(member.into());
+            self.agreement.transfer_to(next);
             self.is_due = true;
         }
         Ok(())
@@ -484,7 +593,8 @@ fn is_turn(me: u64, members: &[u64], position: u64) -> bool {
     members.get(turn) == Some(&me) && position % TURN < TURN_BEGINS
 }
 
-fn number_of(member: Address) -> Option<u64> {
+/// The number of a coordinator.
+fn coordinator(member: Address) -> Option<u64> {
     match member {
         Address::Coordinator(number) => Some(number.into()),
         _ => None,

@@ -147,7 +147,7 @@ impl Member {
             Role::Returned(mut returned) if since.is_some() => match returned.recovered.take() {
                 Some(recovered) => Self::recovered_role(me, &self.configuration, recovered, out),
                 None => {
-                    let first = (None, Role::FIRST_PATIENCE_US);
+                    let first = (None, Role::FIRST_PATIENCE_US, false);
                     Role::joining_set(me, first, (&self.configuration, &self.make), now_us, out)
                 }
             },
@@ -288,6 +288,7 @@ impl Member {
                 None if agreed.is_due() => {}
                 None => {
                     agreed.is_busy = false;
+                    agreed.forget_records();
                     return;
                 }
             }

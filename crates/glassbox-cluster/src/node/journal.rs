@@ -153,10 +153,20 @@ impl Member {
         Ok(Self { journals: true, agreed, ..Self::new(me, configuration, make, role) })
     }
 
-    /// A replica of a replica set that has lost its rows: it takes those of another set. `life`: tells its lives apart.
-    pub fn returned_without_rows(me: Address, configuration: Configuration, make: MakeShard, life: u64) -> Self {
-        let role = Role::Returned(Box::new(Returned::new(None, life, 0)));
-        Self { journals: true, ..Self::new(me, configuration, make, role) }
+    /// A member of a cluster that has begun, started again without what it had: a replica takes the rows of another
+    /// one; a member of the group that agrees votes in another incarnation, once that has the place of the former one.
+    /// `first`: the configuration with which the cluster began. `life`: tells its lives apart.
+    ///
+    /// # Errors
+    /// When the configuration has no group that agrees.
+    pub fn forgotten(me: Address, first: Configuration, make: MakeShard, life: u64) -> Result<Self, String> {
+        let (agreed, role) = match me {
+            Address::Coordinator(_) => {
+                (Some(Box::new(AgreedLog::forgotten(me, first.clone(), life)?)), Role::Follower)
+            }
+            _ => (None, Role::Returned(Box::new(Returned::new(None, life, 0)))),
+        };
+        Ok(Self { agreed, ..Self::new(me, first, make, role) })
     }
 
     /// The role of a primary or sequencer that continues from a journal.

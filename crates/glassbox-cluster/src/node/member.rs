@@ -124,7 +124,7 @@ impl Member {
     pub fn coordinator(me: Address, configuration: Configuration, out: &mut Outbox) -> Self {
         let make: MakeShard = Arc::new(|| unreachable!("a coordinator has no rows"));
         if configuration.agreement.is_some() {
-            let agreed = AgreedLog::new(me, configuration.clone(), (&[], 0)).expect("no record is damaged");
+            let agreed = AgreedLog::new(me, configuration.clone()).expect("it has a group that agrees");
             return Self { agreed: Some(Box::new(agreed)), ..Self::new(me, configuration, make, Role::Follower) };
         }
         if configuration.scheme.is_deterministic() {
@@ -184,7 +184,7 @@ impl Member {
             },
             Role::Unfit(why) => Some(format!("it cannot be a backup: {why}")),
             Role::Returned(it) => Some(it.withheld.clone().unwrap_or_else(|| "it waits for its place".to_owned())),
-            Role::Follower => self.agreed.as_ref().and_then(|it| it.broken()),
+            Role::Follower => self.disagrees(),
             Role::Idle => None,
         }
     }
@@ -200,8 +200,18 @@ impl Member {
         }
     }
 
+    /// Whether it waits for a place, which the group that agrees gives it: as a replica, or as one of its members.
+    pub fn waits_for_place(&self) -> bool {
+        matches!(self.role, Role::Returned(_)) || self.agreed.as_ref().is_some_and(|it| it.waits_for_place())
+    }
+
+    /// Whether it is one of the members that agree, as far as it knows.
+    pub fn is_agreeing(&self) -> bool {
+        self.agreed.as_ref().is_some_and(|it| it.is_member())
+    }
+
     /// Why its part in the agreement has stopped, if it has.
-    pub(crate) fn disagrees(&self) -> Option<String> {
+    pub fn disagrees(&self) -> Option<String> {
         self.agreed.as_ref()?.broken()
     }
 
@@ -238,7 +248,7 @@ impl Member {
     pub fn handle(&mut self, from: Address, packet: Packet, now_us: u64, out: &mut Outbox) {
         let Some(agreed) = &mut self.agreed else { return self.admit(from, packet, now_us, out) };
         match packet.message {
-            Message::Agreement(message) => agreed.receive(from, &message),
+            Message::Agreement { from: sent_by, to, message } => agreed.receive(from, (sent_by, to), &message, now_us),
             Message::Ack { sequence } if from == self.me => agreed.forced(sequence),
             Message::Returned { life, kept } => agreed.returned(from, (life, kept), now_us, out),
             Message::Present(presence) => {
@@ -389,6 +399,13 @@ impl Member {
                 Role::Joining { primary, since, pieces, next_source: Some(next), .. },
                 Message::NoRows { since: asked },
             ) if (from, asked) == (*primary, *since) => {
+                if !std::mem::replace(&mut next.has_reported, true) {
+                    out.actions.push(Action::Report(format!(
+                        "{} waits for the rows of its partition, and {from} has none either; if no replica has them \
+                         in its memory or directory, they are lost: begin another cluster",
+                        self.me
+                    )));
+                }
                 *next = next.soon(*pieces, now_us);
             }
             (Role::Joining { .. }, message) => self.take_state(from, message, out),
@@ -426,6 +443,8 @@ impl Member {
                     self.is_based = false;
                     out.actions.push(Action::Forget);
                     self.take_journal();
+                }
+                if self.journals || matches!(self.role, Role::Executor(_)) {
                     self.renew_base(out);
                 }
             }
@@ -493,6 +512,12 @@ impl Member {
             (Role::Executor(executor), Address::Replica { .. }) if executor.exchanges_with(peer) => {
                 out.send(peer, Message::SentUpTo(0));
             }
+            // It may have been started again, and not know that the cluster has begun.
+            (Role::Executor(_) | Role::Primary(_) | Role::Backup(_), Address::Coordinator(_))
+                if self.configuration.agreement.is_some() =>
+            {
+                out.send(peer, Message::Configure(Box::new(self.configuration.clone())));
+            }
             _ => {}
         }
     }
@@ -538,6 +563,11 @@ impl Member {
             Role::Sequencer(sequencer) => sequencer.set_order(self.order),
             Role::Executor(executor) => {
                 executor.set_order(self.order);
+                // Other replicas keep what it may need, and it says what it does not.
+                let has_others = self.configuration.agreement.is_some() && self.configuration.sets() > 1;
+                if has_others && !self.journals {
+                    executor.keep_in_memory();
+                }
                 self.make_scheduler.into_iter().for_each(|make| executor.set_scheduler(make));
             }
             Role::Primary(partition) => partition.set_order(self.order),
@@ -568,13 +598,16 @@ impl Member {
     /// Does what is due at this time.
     pub fn tick(&mut self, now_us: u64, out: &mut Outbox) {
         self.tick.release(now_us, out);
+        if let Some(agreed) = &mut self.agreed {
+            agreed.ask(self.coordinators, now_us, out);
+        }
         match &mut self.role {
             Role::Sequencer(sequencer) => sequencer.tick(now_us, out),
             Role::Returned(returned) => returned.ask(&self.configuration, self.coordinators, now_us, out),
             Role::Executor(executor) => executor.tick(now_us, out),
             Role::Joining { primary, pieces, next_source: Some(next), .. } if now_us >= next.at_us => {
                 if *pieces == next.pieces {
-                    let source = (Some(*primary), 2 * next.patience_us);
+                    let source = (Some(*primary), 2 * next.patience_us, next.has_reported);
                     self.role = Role::joining_set(self.me, source, (&self.configuration, &self.make), now_us, out);
                 } else {
                     (next.at_us, next.pieces) = (now_us + next.patience_us, *pieces);

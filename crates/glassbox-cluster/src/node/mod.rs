@@ -4,6 +4,7 @@ mod agreed;
 pub(crate) mod agreed_log;
 mod configure;
 pub(crate) mod failover;
+mod incarnations;
 pub(crate) mod journal;
 pub(crate) mod member;
 pub(crate) mod recovered;

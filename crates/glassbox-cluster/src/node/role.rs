@@ -69,6 +69,8 @@ pub struct NextSource {
     pub(crate) patience_us: u64,
     /// The number of messages with rows when it looked last.
     pub(crate) pieces: u64,
+    /// Whether it has reported that another one has no rows either.
+    pub(crate) has_reported: bool,
 }
 
 impl NextSource {
@@ -77,7 +79,7 @@ impl NextSource {
 
     /// The other one has no rows.
     pub(crate) fn soon(self, pieces: u64, now_us: u64) -> Self {
-        Self { at_us: now_us + Self::PAUSE_US, patience_us: self.patience_us / 2, pieces }
+        Self { at_us: now_us + Self::PAUSE_US, patience_us: self.patience_us / 2, pieces, ..self }
     }
 }
 
@@ -119,7 +121,7 @@ impl Role {
     /// for this many microseconds, before it asks another one.
     pub(crate) fn joining_set(
         me: Address,
-        (before, patience_us): (Option<Address>, u64),
+        (before, patience_us, has_reported): (Option<Address>, u64, bool),
         (configuration, make): (&Configuration, &MakeShard),
         now_us: u64,
         out: &mut Outbox,
@@ -134,7 +136,7 @@ impl Role {
                 // The number of the request.
                 let since = now_us;
                 out.send(primary, Message::Join { since });
-                let next_source = Some(NextSource { at_us: now_us + patience_us, patience_us, pieces: 0 });
+                let next_source = Some(NextSource { at_us: now_us + patience_us, patience_us, pieces: 0, has_reported });
                 Self::Joining {
                     primary,
                     since,

@@ -77,6 +77,8 @@ pub enum AgreedRecord {
     First(Box<Configuration>),
     /// A record of the agreement.
     Raft(#[serde(with = "serde_bytes")] Vec<u8>),
+    /// The incarnation of the member, if another one took part before it.
+    Incarnation(u64),
 }
 
 /// A run as a backup repeats it.

@@ -64,10 +64,18 @@ pub enum Message {
     /// To all parties: the configuration from now on.
     Configure(Box<Configuration>),
     /// Between members of the sequencer's group: the agreement on the log.
-    Agreement(#[serde(with = "serde_bytes")] Vec<u8>),
-    /// Restarted replica to the sequencer's group, which agrees on configurations: give me a place.
+    Agreement {
+        /// The incarnation of the sender.
+        from: u64,
+        /// The incarnation that it is for. Another one ignores it, because it has not voted what this is about.
+        to: u64,
+        /// The message.
+        #[serde(with = "serde_bytes")]
+        message: Vec<u8>,
+    },
+    /// Restarted replica or member to the sequencer's group, which agrees on configurations: give me a place.
     Returned {
-        /// Tells its lives apart.
+        /// Tells its lives apart; a member's incarnation.
         life: u64,
         /// The epoch since which it had its role when it wrote its rows; `None`: it has none.
         kept: Option<u64>,
@@ -373,7 +381,7 @@ pub struct Submission {
 impl Message {
     /// Whether its sender repeats it, if it is lost.
     pub(crate) fn may_be_lost(&self) -> bool {
-        matches!(self, Self::Agreement(_) | Self::Returned { .. } | Self::Probe | Self::Present(_))
+        matches!(self, Self::Agreement { .. } | Self::Returned { .. } | Self::Probe | Self::Present(_))
     }
 }
 

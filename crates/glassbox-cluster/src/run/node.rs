@@ -5,6 +5,7 @@
 //! it receives [`Question::Begin`] from the operator, which knows that it was restarted; what other members send to its
 //! address is not meant for it.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,13 +47,19 @@ pub struct Node {
     pub(super) journal: Option<JournalWriter>,
     /// A sequencer's journal has bases without rows: their source.
     no_rows: Option<Shard>,
+    /// Whether a member has sent it something as of a later configuration than the first one.
+    has_begun: bool,
     /// When it was found without a place in a cluster that may have begun, in microseconds.
     unplaced_since_us: Option<u64>,
+    /// Whether it has reported that it never has a place again.
+    is_lost: bool,
+    /// Tells this process apart from others of the member, if it has forgotten what they had.
+    incarnation: u64,
 }
 
-/// How long a replica without rows waits for the beginning of its cluster, in microseconds, before it asks for a place
-/// in one that has begun.
-const BEGINS_WITHIN_US: u64 = 5_000_000;
+/// How long a process without what it had waits for the beginning of its cluster, in microseconds, before it asks for a
+/// place in one that has begun.
+const BEGINS_WITHIN_US: u64 = 500_000;
 
 /// Inputs of an executor after which its journal begins another base.
 const INPUTS_OF_BASE: u32 = 1 << 18;
@@ -75,7 +82,10 @@ impl Node {
             untimed: 0,
             journal: None,
             no_rows: None,
+            has_begun: false,
             unplaced_since_us: None,
+            is_lost: false,
+            incarnation: RandomState::new().build_hasher().finish(),
         }
     }
 
@@ -91,6 +101,10 @@ impl Node {
     /// # Errors
     /// When it has one, the configuration is of another cluster, or the rows cannot be made.
     pub fn begin(&mut self, configuration: Configuration, now_us: u64, out: &mut Outbox) -> Result<(), String> {
+        if self.member.as_ref().is_some_and(|it| it.waits_for_place() && configuration.epoch == 1) {
+            // The others have begun before it received this, and the group gives it its place.
+            return Ok(());
+        }
         if let Some(member) = &self.member {
             return Err(format!("{} has begun already: it is in configuration {}", self.me, member.epoch()));
         }
@@ -177,7 +191,7 @@ impl Node {
     /// The configuration, for other parties. One that waits for its place does not announce the one before: calls that
     /// are sent under it would have an unknown outcome.
     pub(super) fn configuration(&self) -> Option<&Configuration> {
-        self.member.as_ref().filter(|it| !matches!(it.role(), Role::Returned(_))).map(Member::configuration)
+        self.member.as_ref().filter(|it| !it.waits_for_place()).map(Member::configuration)
     }
 
     /// Receives a message.
@@ -186,6 +200,7 @@ impl Node {
         if matches!(packet.message, Message::Probe) && self.journal.as_mut().is_some_and(|it| it.hangs(now_us)) {
             return;
         }
+        self.has_begun |= packet.epoch > 1 && from.is_member();
         match &mut self.member {
             Some(member) => member.handle(from, packet, now_us, out),
             None if matches!(packet.message, Message::AskTurn { .. }) => {
@@ -229,12 +244,18 @@ impl Node {
     /// Whether a message need not wait for a member that is not connected: when it is, it learns that it lacks
     /// something.
     pub(super) fn may_drop(&self, message: &Message) -> bool {
-        self.journal.is_some() && matches!(message, Message::Inputs(_) | Message::Exchange(_))
+        self.may_return() && matches!(message, Message::Inputs(_) | Message::Exchange(_))
+    }
+
+    /// Whether restarted processes continue by themselves or from journals, so that others send again what one lacks.
+    fn may_return(&self) -> bool {
+        self.journal.is_some() || self.shape.order.agreement.is_some()
     }
 
     /// A party connected.
     pub(super) fn on_connected(&mut self, peer: Address, out: &mut Outbox) {
-        if let Some(member) = self.member.as_mut().filter(|_| self.journal.is_some()) {
+        let may_return = self.may_return();
+        if let Some(member) = self.member.as_mut().filter(|_| may_return) {
             member.on_connected(peer, out);
         }
     }
@@ -257,7 +278,7 @@ impl Node {
     /// Runs one piece of waiting work; whether there was one.
     pub(super) fn proceed(&mut self, out: &mut Outbox) -> bool {
         let Some(member) = &mut self.member else {
-            self.return_without_rows(now_us());
+            self.return_forgotten(now_us(), out);
             return false;
         };
         let mut did = false;
@@ -391,6 +412,9 @@ impl Node {
             Role::Joining { .. } => Standing::Joining(configuration),
             Role::Unfit(why) => Standing::Lost(configuration, why.clone()),
             Role::Coordinator(_) => Standing::Coordinator(configuration),
+            Role::Follower if member.waits_for_place() && configuration.members().contains(&self.me) => {
+                Standing::Idle(configuration)
+            }
             Role::Follower => Standing::Backup(configuration),
             Role::Returned(it) if let Some(why) = it.withheld() => Standing::Lost(configuration, why.to_owned()),
             Role::Idle | Role::Returned(_) => Standing::Idle(configuration),
@@ -435,24 +459,46 @@ impl Node {
         member.with_order(self.shape.order).with_coordinators(self.shape.coordinators.into())
     }
 
-    /// A replica whose directory is empty asks for a place, if its cluster has begun and another replica set has the
-    /// rows.
-    fn return_without_rows(&mut self, now_us: u64) {
-        let is_late = now_us > self.unplaced_since_us.unwrap_or(u64::MAX).saturating_add(BEGINS_WITHIN_US);
-        let may_join = self.shape.replicas > 1 && self.shape.order.agreement.is_some();
-        let is_empty = self.journal.as_ref().is_some_and(|journal| journal.recovered().is_none());
-        let has_begun = self.early.iter().any(|(_, packet)| packet.epoch > 1);
-        if !may_join || !is_empty || !has_begun || self.me.partition().is_none() {
+    /// A process without what it had asks for a place, if its cluster has begun: a replica when another one may have the
+    /// rows, and a member of the group that agrees in another incarnation.
+    fn return_forgotten(&mut self, now_us: u64, out: &mut Outbox) {
+        let is_kept = self.journal.as_ref().is_some_and(|journal| journal.recovered().is_some());
+        if is_kept || !self.has_begun || self.is_lost || self.shape.order.agreement.is_none() {
             return;
         }
-        self.unplaced_since_us.get_or_insert(now_us);
-        if is_late {
-            eprintln!("{}: its directory is empty; it takes the rows of another replica set", self.me);
-            self.early.clear();
-            let (first, empty) = (self.shape.configuration(), Arc::clone(&self.empty));
-            let member = Member::returned_without_rows(self.me, first, empty, now_us);
-            self.member = Some(self.known(member));
+        let since_us = *self.unplaced_since_us.get_or_insert(now_us);
+        if now_us <= since_us.saturating_add(BEGINS_WITHIN_US) {
+            return;
         }
+        let what = if self.journal.is_some() { "its directory is empty" } else { "its process was started again" };
+        if self.me.partition().is_some() && self.shape.replicas == 1 {
+            self.is_lost = true;
+            return eprintln!(
+                "{}: {what}, and no other replica has the rows of the partition: they are lost. Stop all processes and \
+                 begin another cluster; rows outlive processes with --dir, or with several replicas",
+                self.me
+            );
+        }
+        match self.me {
+            Address::Coordinator(_) => eprintln!("{}: {what}; it takes part in the agreement as a new member", self.me),
+            _ => eprintln!("{}: {what}; it takes the rows of another replica", self.me),
+        }
+        self.early.clear();
+        if let Err(why) = self.begin_forgotten(out) {
+            self.is_lost = true;
+            eprintln!("{}: {why}", self.me);
+        }
+    }
+
+    fn begin_forgotten(&mut self, out: &mut Outbox) -> Result<(), String> {
+        let (first, empty) = (self.shape.configuration(), Arc::clone(&self.empty));
+        let mut member = self.known(Member::forgotten(self.me, first, empty, self.incarnation)?);
+        if self.journal.is_some() {
+            self.no_rows = Some((self.empty)()?);
+            member.begin_journal(out);
+        }
+        self.member = Some(member);
+        Ok(())
     }
 
     /// Carries out an action on the journal; other actions are returned.
@@ -477,7 +523,13 @@ impl Node {
 
     /// Requests a force of what was journaled.
     pub(super) fn force(&mut self, out: &mut Outbox) {
-        let (Some(journal), Some(member)) = (&mut self.journal, &mut self.member) else { return };
+        let Some(member) = &mut self.member else { return };
+        let Some(journal) = &mut self.journal else {
+            if member.is_base_due(INPUTS_OF_BASE) {
+                member.renew_base(out);
+            }
+            return;
+        };
         journal.force(member.configuration());
         let is_due = journal.is_base_due(member.base_bytes(), || member.base_patience());
         if is_due || journal.may_begin_base() && member.is_base_due(INPUTS_OF_BASE) {

@@ -225,8 +225,8 @@ impl<L: Link> Operator<L> {
                 }
                 Ok(Standing::None) => {
                     return Err(format!(
-                        "{machine} has not the directory that it had, and can take no part without it; start it with \
-                         that one"
+                        "{machine} has nothing of what it had: start it with its directory; without one it waits until \
+                         the others have begun, and takes what it needs from them"
                     ));
                 }
                 Ok(_) => {}
@@ -281,8 +281,8 @@ impl<L: Link> Operator<L> {
                 Some(Err(why)) => return Err(format!("{member} does not run: {why}")),
                 Some(Ok(Standing::None)) => {
                     return Err(format!(
-                        "{member} has lost its directory, and what it had voted: it cannot be a member again; take \
-                         another one that has begun with the cluster"
+                        "{member} has not begun: if it was started again without what it had, it asks for its place by \
+                         itself; repeat the command"
                     ));
                 }
                 Some(Ok(_)) => {}

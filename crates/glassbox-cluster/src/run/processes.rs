@@ -203,12 +203,6 @@ impl Processes {
         ends: impl FnMut() -> bool,
     ) -> Result<(), String> {
         self.check()?;
-        if self.order.agreement.is_some() && dir.is_none() {
-            return Err(
-                "an agreed log needs a directory: what a member has voted must outlive its process; give --dir"
-                    .to_owned(),
-            );
-        }
         let at = listener.local_addr().map_err(|error| error.to_string())?;
         let me = self.member_at(at).ok_or_else(|| format!("none of the cluster's `nodes` listens on {at}"))?;
         let told = |line: &str| eprintln!("{line}");

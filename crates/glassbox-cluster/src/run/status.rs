@@ -99,7 +99,7 @@ impl Naming {
         let is_member = machine.partition().is_none();
         let text = match standing {
             Standing::None if self.is_agreed => {
-                "without a place: begin the cluster; if it has begun, what this process had is lost"
+                "without a place: begin the cluster; if it has begun, it takes what it needs from the others"
             }
             Standing::None => "without a place: begin the cluster, or bring it back",
             Standing::Primary(_) | Standing::Coordinator(_) if is_member && self.is_agreed => {

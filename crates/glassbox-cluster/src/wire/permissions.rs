@@ -22,8 +22,9 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         | Message::Waits(_)
         | Message::Executed(..)
         | Message::ExecutedOwn(_)
-        | Message::Returned { .. }
         | Message::Present(_) => reports,
+        // Also of a member that has forgotten what it had voted.
+        Message::Returned { .. } => from.is_member() && matches!(to, Address::Coordinator(_)),
         Message::Inputs(_)
         | Message::WriteCheckpoint
         | Message::Recover(_)
@@ -57,7 +58,7 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         | Message::Arrived { .. }
         | Message::NoRows { .. } => peers(from, to),
         Message::Withdrawn(txn) => matches!(from, Address::Replica { .. }) && is_same(txn.coordinator, to),
-        Message::AskTurn { .. } | Message::Turn(_) | Message::Agreement(_) => {
+        Message::AskTurn { .. } | Message::Turn(_) | Message::Agreement { .. } => {
             matches!((from, to), (Address::Coordinator(_), Address::Coordinator(_)))
         }
         Message::Deadlock(txn) => matches!(from, Address::Coordinator(_)) && txn.coordinator == to,
@@ -108,9 +109,9 @@ fn name(message: &Message) -> &'static str {
         Message::QueryAcks => "a request for acknowledgements",
         Message::DecisionAcks { .. } => "the number of received decisions",
         Message::Configure(_) => "a configuration",
-        Message::Agreement(_) => "a message of the agreement on the log",
+        Message::Agreement { .. } => "a message of the agreement on the log",
         Message::Withheld { .. } => "a refusal of a place",
-        Message::Returned { .. } => "a restarted replica's request for a place",
+        Message::Returned { .. } => "a restarted member's request for a place",
         Message::Probe => "a question how it is",
         Message::Present(_) => "a report how it is",
         Message::Placed { .. } => "the place of a restarted replica",

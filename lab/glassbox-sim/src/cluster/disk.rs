@@ -276,13 +276,21 @@ impl<W: Workload> World<W> {
     fn restart(&mut self, gone: &[Address]) {
         for &me in gone {
             let (make, life) = (self.empty_shard(me), self.lives);
-            let member = if self.disks.get(&me).is_some_and(|disk| disk.base.is_some()) {
-                Member::returned(me, make, self.replay(me), life).unwrap_or_else(|why| panic!("{me}: {why}"))
-            } else {
-                Member::returned_without_rows(me, self.settings.configuration(), make, life)
+            let (mut out, is_kept) = (Outbox::default(), self.disks.get(&me).is_some_and(|disk| disk.base.is_some()));
+            let first = self.settings.configuration();
+            let member = match (is_kept, me) {
+                (true, _) => Member::returned(me, make, self.replay(me), life),
+                (false, Address::Coordinator(_)) if self.settings.bug == Some(Bug::OldIncarnation) => {
+                    Ok(Member::coordinator(me, first, &mut out))
+                }
+                (false, _) => Member::forgotten(me, first, make, life),
             };
-            let member = self.set_up(member);
+            let mut member = self.set_up(member.unwrap_or_else(|why| panic!("{me}: {why}")));
+            if self.settings.journals && !is_kept {
+                member.begin_journal(&mut out);
+            }
             self.add(me, Machine::Member(Box::new(member)));
+            self.carry_out(me, self.now_ns, out);
         }
     }
 
@@ -420,7 +428,7 @@ impl<W: Workload> World<W> {
     pub(super) fn tell_clients(&mut self, from: Address, at_ns: u64) {
         let Some(node) = self.nodes.get_mut(&from) else { return };
         let Machine::Member(member) = &node.machine else { return };
-        let waits = matches!(member.role(), Role::Returned(_));
+        let waits = member.waits_for_place();
         if self.settings.order.agreement.is_none() || node.told == member.epoch() || waits {
             return;
         }

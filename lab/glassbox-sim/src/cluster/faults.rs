@@ -116,7 +116,7 @@ impl<W: Workload> World<W> {
                     self.schedule_fault(at, Fault::Slow(slow, times));
                     self.schedule_fault(back, Fault::Slow(slow, 1));
                 }
-                _ if !self.settings.journals => {}
+                _ if !self.settings.journals && !is_agreed => {}
                 _ => {
                     let members = self.settings.members();
                     let member = *self.dice.pick(&members).expect("a cluster has members");
@@ -142,7 +142,7 @@ impl<W: Workload> World<W> {
 
     /// A member stops, and does not come back.
     pub fn kill(&mut self, member: Address) {
-        self.happen(Fault::Kill(member));
+        self.stop(member);
     }
 
     /// Nothing gets through from one member to another for this many microseconds.
@@ -203,11 +203,8 @@ impl<W: Workload> World<W> {
             Fault::StartClient(number) => self.start_client(number),
             Fault::Break(number, member) => self.break_between(number, member),
             Fault::Mend(number, member) => self.mend_between(number, member),
-            Fault::Kill(member) => {
-                self.nodes.remove(&member);
-                self.stop_disk(member);
-                self.end_connections(member);
-            }
+            Fault::Kill(member) if !self.may_forget(member) => {}
+            Fault::Kill(member) => self.stop(member),
             Fault::ChangeMembers(bits) => self.change_group(&GroupChange::Members(members_of(bits))),
             Fault::Transfer(number) => self.change_group(&GroupChange::Lead(number)),
             Fault::KillSet(set) => self.kill_set(set),
@@ -221,6 +218,12 @@ impl<W: Workload> World<W> {
                 }
             }
         }
+    }
+
+    pub(super) fn stop(&mut self, member: Address) {
+        self.nodes.remove(&member);
+        self.stop_disk(member);
+        self.end_connections(member);
     }
 
     fn kill_set(&mut self, set: u8) {
@@ -239,7 +242,7 @@ impl<W: Workload> World<W> {
     }
 
     /// Whether a member has in the newest configuration what its primary has.
-    fn has_rows(&self, address: Address) -> bool {
+    pub(super) fn has_rows(&self, address: Address) -> bool {
         let node = self.nodes.get(&address);
         node.is_some_and(|node| match &node.machine {
             Machine::Member(member) => match member.role() {
@@ -250,6 +253,7 @@ impl<W: Workload> World<W> {
                     backup.lost().is_none() && member.epoch() >= self.since(address) && self.is_kept(address)
                 }
                 Role::Primary(_) | Role::Sequencer(_) => member.epoch() >= self.since(address),
+                Role::Executor(executor) => executor.broken().is_none(),
                 _ => false,
             },
             Machine::Client(_) => false,

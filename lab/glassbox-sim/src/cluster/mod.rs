@@ -13,6 +13,7 @@ mod disk;
 mod event;
 mod faults;
 mod link;
+mod memory;
 mod microbenchmarks;
 mod node;
 mod processors;

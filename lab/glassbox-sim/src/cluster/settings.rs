@@ -98,6 +98,8 @@ pub enum Bug {
     StaleExchange,
     /// A sequencer says that it is later than its clock is.
     FalseClock,
+    /// A member that agrees and has lost its memory votes again under its former number.
+    OldIncarnation,
 }
 
 impl<W> Settings<W> {

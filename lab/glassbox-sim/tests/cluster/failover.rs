@@ -8,7 +8,7 @@ use glassbox_testing::dice::{Dice, long, seed};
 use super::{agreement, is_right, judge, parted, seeds_are_repeated};
 
 /// A random load and cluster under each scheme in turn, of one, three or five coordinators.
-fn any(seed: u64) -> Settings {
+pub fn any(seed: u64) -> Settings {
     let mut dice = Dice(seed ^ 11);
     let settings = super::any(SchemeKind::ALL[seed as usize % SchemeKind::ALL.len()], seed);
     let coordinators = [1, 3, 3, 5][dice.place(4)];

@@ -6,6 +6,7 @@ mod dependent;
 mod deterministic;
 mod failover;
 mod histories;
+mod memory;
 mod planted;
 mod replica_sets;
 mod tpcc;
