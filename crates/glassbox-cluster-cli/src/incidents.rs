@@ -149,7 +149,8 @@ impl Incidents<'_> {
                 ];
                 (&all[if self.config.replicas > 1 { 0 } else { 2 }..], &[|it, _, at| it.lose_all(at)])
             };
-            let kept = if self.has_journals { kept } else { &[] };
+            // Without journals an agreement replaces what a member had voted, and others have a replica's rows.
+            let kept = if self.has_journals || is_agreed { kept } else { &[] };
             for incident in orders.iter().chain(kept) {
                 std::thread::sleep(REST);
                 if exit::interrupted() {
@@ -166,8 +167,9 @@ impl Incidents<'_> {
         for address in self.children.find_ended()? {
             if self.config.order.agreement.is_some() {
                 eprintln!(
-                    "{}; start its `glassbox-cluster node` again with its directory: it goes on by itself",
-                    self.children.obituary(address)
+                    "{}; start its `glassbox-cluster node` again{}: it goes on by itself",
+                    self.children.obituary(address),
+                    if self.has_journals { " with its directory" } else { "" }
                 );
                 continue;
             }
@@ -280,13 +282,22 @@ impl Incidents<'_> {
                 {
                     std::thread::sleep(Duration::from_millis(5));
                 }
+                // Started again without what it had: it asks for its place by itself.
+                Some(Ok(Standing::None))
+                    if self.config.order.agreement.is_some() && began.elapsed() < PATIENCE =>
+                {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
                 other => bail!("{replica} did not become a backup: {other:?}"),
             }
         }
     }
 
-    /// As a power failure does.
+    /// As a power failure does; without journals all would be lost.
     fn lose_all(&mut self, partition: u8) -> anyhow::Result<()> {
+        if !self.has_journals {
+            return Ok(());
+        }
         let machines = self.config.shape().machines();
         {
             let _alone = self.decides.lock().map_err(|_| anyhow!("an operator of the cluster has panicked"))?;
@@ -320,6 +331,11 @@ impl Incidents<'_> {
 
     /// Under an agreement: a process fails and is started again, and no command is given.
     fn lose_and_wait(&mut self, who: Address, partition: u8) -> anyhow::Result<()> {
+        let others = if who.partition().is_some() { self.config.replicas > 1 } else { self.newest()?.members().len() > 2 };
+        if !self.has_journals && !others {
+            // What it has is nowhere else.
+            return Ok(());
+        }
         let is_ordered = self.config.scheme.is_deterministic();
         let is_primary =
             !is_ordered && who.group().is_some_and(|it| self.replicas(it).is_ok_and(|it| it.primary == who));

@@ -5,3 +5,5 @@ mod common;
 mod disks;
 mod help;
 mod hosts;
+mod memory;
+mod memory;

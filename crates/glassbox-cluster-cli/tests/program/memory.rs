@@ -1,0 +1,79 @@
+//! `glassbox-cluster --log raft` without directories: processes that are started again have forgotten everything.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use crate::common::{does, once, program, run, run_well, text};
+
+/// The elected member, another one, a primary or replica, and a backup or a whole replica set are killed and started
+/// again; no command is given.
+#[test]
+fn failover_by_itself_needs_no_directory() {
+    for (scheme, paused) in [("speculation", "after a backup took over"), ("vll", "a whole set, was killed and others")] {
+        let cluster = ["--scheme", scheme, "--replicas", "2", "--log", "raft", "--incidents", "2"];
+        let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "1", "--clients", "2"];
+        let ran = run_well(&[&cluster[..], &tpcc].concat());
+        for words in ["none is lost", "all 13 conditions hold", paused] {
+            assert!(ran.out.contains(words), "{scheme}: no `{words}` in {}", ran.out);
+        }
+        let again = "its process was started again; it takes";
+        for words in [" part in the agreement as a new member", " the rows of another replica"] {
+            let times = ran.err.matches(&format!("{again}{words}")).count();
+            assert!(times >= 4, "{scheme}: `{words}` {times} times in {}", ran.err);
+        }
+    }
+}
+
+/// Starts the process of a saved cluster that listens on an address.
+fn start_again(file: &str, at: &str) -> Child {
+    let mut node = program(&["node", "--listen", at, "--config", file]);
+    node.stdout(Stdio::null()).spawn().unwrap()
+}
+
+/// The next line that has these words.
+fn line_with(from: &mut impl BufRead, words: &str) -> String {
+    let mut all = String::new();
+    loop {
+        let mut line = String::new();
+        assert!(from.read_line(&mut line).unwrap() > 0, "no `{words}` in {all}");
+        if line.contains(words) {
+            return line;
+        }
+        all += &line;
+    }
+}
+
+/// Two of three coordinators, and the only replica of a partition: the log and the rows are lost, and are not made up.
+#[test]
+fn a_cluster_that_has_lost_its_log_or_rows_says_so_and_stops() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.json");
+    let file = text(&file);
+    let cluster = ["--scheme", "vll", "--log", "raft", "--save", file];
+    let mut child = program(&[&cluster[..], &["micro", "--seconds", "60", "--clients", "2"]].concat()).spawn().unwrap();
+    let status = || run(&["status", "--config", file]);
+    once(&[("sequencer, elected", 1), ("member of the log's group", 2), (" primary ", 2)], status);
+    let nodes: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let nodes: Vec<_> = nodes["nodes"].as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect();
+    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
+    // In the order of the addresses: three coordinators, and two partitions.
+    let children: Vec<_> = children.split_whitespace().map(str::to_owned).collect();
+    let mut lost = |number: usize| {
+        assert!(does(&format!("kill -KILL {}", children[number])));
+        start_again(file, &nodes[number])
+    };
+    let mut partition = lost(3);
+    let mut told = BufReader::new(partition.stderr.take().unwrap());
+    let line = line_with(&mut told, "partition 0 replica 0: ");
+    assert!(line.contains("the rows of the partition: they are lost. Stop all processes and begin"), "{line}");
+    let mut members = [lost(0), lost(1)];
+    let mut told = BufReader::new(child.stderr.take().unwrap());
+    let line = line_with(&mut told, "coordinator 2 has stopped");
+    assert!(line.contains("the log of the cluster is lost") && line.contains("begin another cluster"), "{line}");
+    // Both have not voted, and wait for a majority that has.
+    let ran = status();
+    assert_eq!(ran.out.matches("waits for its place, which a majority gives it").count(), 2, "{}{}", ran.out, ran.err);
+    assert!(!ran.out.contains("elected"), "{}", ran.out);
+    let all = members.iter_mut().chain([&mut partition, &mut child]);
+    all.for_each(|it| it.kill().and_then(|()| it.wait()).map(drop).unwrap());
+}
