@@ -1,12 +1,13 @@
 //! A cluster's description as JSON, which every process reads.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::Context;
 use glassbox::Catalog;
 use glassbox::research::shard::Shard;
-use glassbox_cluster::run::{Identity, Processes, Shape};
+use glassbox_cluster::run::{Identity, Processes, Shape, force_directory_of};
 use glassbox_cluster::{Address, OrderSettings, SchemeKind};
 use glassbox_workloads::contention::{self, Contention};
 use glassbox_workloads::micro::{self, Load, Micro};
@@ -217,4 +218,21 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// Writes the cluster's file.
+pub fn save(config: &Config, file: &Path) -> anyhow::Result<()> {
+    let context = || format!("cannot write {}", file.display());
+    let text = serde_json::to_string_pretty(config)? + "\n";
+    if let Some(parent) = file.parent() {
+        std::fs::create_dir_all(parent).with_context(context)?;
+    }
+    // With half a file, or wrong addresses, the journals could not be resumed.
+    let beside = file.with_extension("json.new");
+    let written = std::fs::File::create(&beside).and_then(|mut new| {
+        new.write_all(text.as_bytes())?;
+        new.sync_all()
+    });
+    written.and_then(|()| std::fs::rename(&beside, file)).with_context(context)?;
+    force_directory_of(file).with_context(context)
 }

@@ -166,11 +166,12 @@ impl Incidents<'_> {
     pub fn report_ended(&mut self) -> anyhow::Result<()> {
         for address in self.children.find_ended()? {
             if self.config.order.agreement.is_some() {
-                eprintln!(
-                    "{}; start its `glassbox-cluster node` again{}: it goes on by itself",
-                    self.children.obituary(address),
-                    if self.has_journals { " with its directory" } else { "" }
-                );
+                let action = match address {
+                    _ if self.has_journals => "start its `glassbox-cluster node` again with its directory",
+                    Address::Replica { .. } if self.config.replicas == 1 => "its rows are lost: begin another cluster",
+                    _ => "start its `glassbox-cluster node` again: it takes what it needs from the others",
+                };
+                eprintln!("{}; {action}", self.children.obituary(address));
                 continue;
             }
             let Some(file) = self.file else {

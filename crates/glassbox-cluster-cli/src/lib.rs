@@ -19,14 +19,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 pub use arguments::Arguments;
 use arguments::{ActionOption, WorkloadOption};
 pub use children::Children;
-use config::Config;
+use config::{Config, save};
 pub use config::Workload;
 use glassbox_cluster::SchemeKind;
-use glassbox_cluster::run::{Processes, force_directory_of};
+use glassbox_cluster::run::Processes;
 use glassbox_program::exit::{self, Verdict};
 use glassbox_program::results::{Results, report_to};
 use incidents::{Incidents, Pauses, Watch};
@@ -192,23 +192,6 @@ fn refuse_another_cluster(file: &Path) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-/// Writes the cluster's file.
-fn save(config: &Config, file: &Path) -> anyhow::Result<()> {
-    let context = || format!("cannot write {}", file.display());
-    let text = serde_json::to_string_pretty(config)? + "\n";
-    if let Some(parent) = file.parent() {
-        std::fs::create_dir_all(parent).with_context(context)?;
-    }
-    // With half a file, or wrong addresses, the journals could not be resumed.
-    let beside = file.with_extension("json.new");
-    let written = std::fs::File::create(&beside).and_then(|mut new| {
-        new.write_all(text.as_bytes())?;
-        new.sync_all()
-    });
-    written.and_then(|()| std::fs::rename(&beside, file)).with_context(context)?;
-    force_directory_of(file).with_context(context)
 }
 
 fn forget_decided(file: &Path) -> anyhow::Result<()> {

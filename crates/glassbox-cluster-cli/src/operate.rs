@@ -1,5 +1,6 @@
 //! Commands for a running cluster: its state, and changes of its configuration.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -7,12 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand};
-use glassbox_cluster::run::{Command, Decisions, MAX_WAIT_SECONDS, Operator, Sockets};
+use glassbox_cluster::run::{Command, Decisions, MAX_WAIT_SECONDS, Operator, Processes, Sockets};
 use glassbox_cluster::{Address, Group};
 
 use super::arguments::SchemeOption;
 use super::auto;
-use super::config::Config;
+use super::config::{Config, save};
 use glassbox_program::exit::{self, Verdict};
 
 /// Parses the time that a command may wait.
@@ -82,6 +83,16 @@ pub enum OperateOption {
         /// The numbers of the coordinators
         #[arg(value_name = "NUMBER", required = true)]
         members: Vec<u16>,
+    },
+    /// Have a stopped cluster without --log raft, with one coordinator and no input log, become one with it: its
+    /// coordinators elect one from the next `resume` on. All processes are stopped; coordinator 0 agrees alone, until
+    /// `members` adds others
+    Agree {
+        #[command(flatten)]
+        cluster: ClusterFile,
+        /// The addresses of other coordinators, usually two, whose processes are started with those of the cluster
+        #[arg(value_name = "ADDRESS")]
+        coordinators: Vec<SocketAddr>,
     },
     /// With --log raft: the rows of this replica set are right for a partition, and its other replicas take them. After
     /// sets have differed without a majority; and when the only replica (set 0) executes the log with another result
@@ -154,6 +165,7 @@ impl OperateOption {
             Self::BringBack { cluster, .. }
             | Self::Resume { cluster, .. }
             | Self::Scheme { cluster, .. }
+            | Self::Agree { cluster, .. }
             | Self::Members { cluster, .. } => &cluster.config,
         }
     }
@@ -175,6 +187,7 @@ impl OperateOption {
                 Command::BeginCoordinator(Address::Coordinator(coordinator), Duration::from_secs(wait_s))
             }
             Self::Status { .. } => bail!("a status changes nothing"),
+            Self::Agree { .. } => bail!("a stopped cluster begins to agree"),
         })
     }
 }
@@ -191,9 +204,26 @@ pub fn run(option: &OperateOption) -> anyhow::Result<Verdict> {
         println!("{}", if json { status.json() } else { status.to_string() });
         return Ok(if status.all_answer() { Verdict::Good } else { Verdict::Bad });
     }
+    if let OperateOption::Agree { ref coordinators, ref cluster } = *option {
+        return agree(config, &cluster.config, coordinators);
+    }
     let command = option.command()?;
     let mut operator = operator(&config, Some(option.file()))?;
     println!("{}", config.processes().carry_out(&mut operator, &command).map_err(anyhow::Error::msg)?);
+    Ok(Verdict::Good)
+}
+
+/// Has a stopped cluster agree from its next resume on, and writes its file.
+fn agree(config: Config, file: &Path, coordinators: &[SocketAddr]) -> anyhow::Result<Verdict> {
+    let next = config.processes().agree(&config.catalog(), &decided(file), coordinators).map_err(anyhow::Error::msg)?;
+    let Processes { coordinators, order, nodes, .. } = next;
+    save(&Config { coordinators, order, nodes, ..config }, file)?;
+    let others = (1..coordinators).map(|it| format!(" {it}")).collect::<String>();
+    println!(
+        "the cluster agrees from now on: give {} to all processes, start them, then `glassbox-cluster resume`, then \
+         `glassbox-cluster members 0{others}`",
+        file.display()
+    );
     Ok(Verdict::Good)
 }
 

@@ -43,37 +43,54 @@ fn line_with(from: &mut impl BufRead, words: &str) -> String {
     }
 }
 
-/// Two of three coordinators, and the only replica of a partition: the log and the rows are lost, and are not made up.
+/// A cluster of three coordinators and two partitions, with a client, the addresses of its processes, and their numbers.
+fn begun(file: &str) -> (Child, Vec<String>, Vec<String>) {
+    let cluster = ["--scheme", "vll", "--log", "raft", "--save", file];
+    let child = program(&[&cluster[..], &["micro", "--seconds", "60", "--clients", "2"]].concat()).spawn().unwrap();
+    let running = [("sequencer, elected", 1), ("member of the log's group", 2), (" primary ", 2)];
+    once(&running, || run(&["status", "--config", file]));
+    let saved: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let nodes = saved["nodes"].as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned());
+    // In the order of the addresses.
+    let processes = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
+    (child, nodes.collect(), processes.split_whitespace().map(str::to_owned).collect())
+}
+
+fn end(children: impl IntoIterator<Item = Child>) {
+    children.into_iter().for_each(|mut it| it.kill().and_then(|()| it.wait()).map(drop).unwrap());
+}
+
+/// Two of three have forgotten what they voted: the third one stops, and they have no place.
 #[test]
-fn a_cluster_that_has_lost_its_log_or_rows_says_so_and_stops() {
+fn a_cluster_whose_majority_has_forgotten_the_log_says_so_and_stops() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("cluster.json");
-    let file = text(&file);
-    let cluster = ["--scheme", "vll", "--log", "raft", "--save", file];
-    let mut child = program(&[&cluster[..], &["micro", "--seconds", "60", "--clients", "2"]].concat()).spawn().unwrap();
-    let status = || run(&["status", "--config", file]);
-    once(&[("sequencer, elected", 1), ("member of the log's group", 2), (" primary ", 2)], status);
-    let nodes: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-    let nodes: Vec<_> = nodes["nodes"].as_array().unwrap().iter().map(|it| it.as_str().unwrap().to_owned()).collect();
-    let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap();
-    // In the order of the addresses: three coordinators, and two partitions.
-    let children: Vec<_> = children.split_whitespace().map(str::to_owned).collect();
-    let mut lost = |number: usize| {
-        assert!(does(&format!("kill -KILL {}", children[number])));
-        start_again(file, &nodes[number])
-    };
-    let mut partition = lost(3);
-    let mut told = BufReader::new(partition.stderr.take().unwrap());
-    let line = line_with(&mut told, "partition 0 replica 0: ");
-    assert!(line.contains("the rows of the partition: they are lost. Stop all processes and begin"), "{line}");
-    let mut members = [lost(0), lost(1)];
+    let (mut child, nodes, processes) = begun(text(&file));
+    let members = [0, 1].map(|number| {
+        assert!(does(&format!("kill -KILL {}", processes[number])));
+        start_again(text(&file), &nodes[number])
+    });
     let mut told = BufReader::new(child.stderr.take().unwrap());
     let line = line_with(&mut told, "coordinator 2 has stopped");
     assert!(line.contains("the log of the cluster is lost") && line.contains("begin another cluster"), "{line}");
-    // Both have not voted, and wait for a majority that has.
-    let ran = status();
+    let ran = run(&["status", "--config", text(&file)]);
     assert_eq!(ran.out.matches("waits for its place, which a majority gives it").count(), 2, "{}{}", ran.out, ran.err);
     assert!(!ran.out.contains("elected"), "{}", ran.out);
-    let all = members.iter_mut().chain([&mut partition, &mut child]);
-    all.for_each(|it| it.kill().and_then(|()| it.wait()).map(drop).unwrap());
+    end(members.into_iter().chain([child]));
+}
+
+/// The only replica of a partition has forgotten its rows, and does not go on with others.
+#[test]
+fn a_partition_whose_only_replica_has_forgotten_its_rows_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("cluster.json");
+    let (child, nodes, processes) = begun(text(&file));
+    assert!(does(&format!("kill -KILL {}", processes[3])));
+    let mut partition = start_again(text(&file), &nodes[3]);
+    let mut told = BufReader::new(partition.stderr.take().unwrap());
+    let line = line_with(&mut told, "partition 0 replica 0: ");
+    assert!(line.contains("the rows of the partition: they are lost. Stop all processes and begin"), "{line}");
+    let ran = run(&["status", "--config", text(&file)]);
+    assert!(ran.out.contains("and this is not its directory, the rows are lost"), "{}{}", ran.out, ran.err);
+    end([partition, child]);
 }

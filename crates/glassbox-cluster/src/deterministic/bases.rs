@@ -13,6 +13,9 @@ use crate::protocol::input::{Digests, OrderSettings};
 use crate::protocol::message::Message;
 use crate::protocol::outbox::Outbox;
 
+/// Bytes of exchanges after which a base begins: less than a channel may have in flight.
+const EXCHANGE_BYTES: usize = 16 << 20;
+
 /// The bases of an executor's journal.
 #[derive(Debug, Default)]
 pub(super) struct Bases {
@@ -44,6 +47,12 @@ impl Bases {
     /// Whether no further input may begin: the rows are to be fixed between two epochs.
     pub(super) fn needs_pause(&self) -> bool {
         self.copy.is_none() && (self.is_due || !self.joining.is_empty() && self.making.is_none())
+    }
+
+    /// Whether another base may begin, after so many inputs or as many bytes of exchanges as others should keep.
+    pub(super) fn may_begin(&self, inputs: u32) -> bool {
+        let is_idle = self.has_journal && !self.is_due && self.making.is_none();
+        is_idle && (self.inputs > inputs || self.received_bytes > EXCHANGE_BYTES)
     }
 
     /// A replica waits for the rows. If it has asked before, it waits for this answer only.

@@ -35,9 +35,6 @@ use crate::scheduler::{LogPlace, Scheduler, new_scheduler};
 /// The maximum number of transactions that have requested their locks: a scheduler may look at all of them.
 const MAX_ACTIVE: usize = 128;
 
-/// Bytes of exchanges after which a base begins: less than a channel may have in flight.
-const EXCHANGE_BYTES: usize = 16 << 20;
-
 /// The executor of a partition.
 #[derive(Debug)]
 pub struct Executor {
@@ -169,11 +166,6 @@ impl Executor {
         self.renew_base(out);
     }
 
-    /// Keeps what others may need, as with a journal, and has its bases in its memory.
-    pub(crate) fn keep_in_memory(&mut self) {
-        (self.bases.has_journal, self.bases.in_memory) = (true, true);
-    }
-
     /// Begins another base once no transaction is active.
     pub(crate) fn renew_base(&mut self, out: &mut Outbox) {
         self.bases.is_due = true;
@@ -182,8 +174,7 @@ impl Executor {
 
     /// Whether another base may begin, after so many inputs or as many bytes of exchanges as others should keep.
     pub(crate) fn is_base_due(&self, inputs: u32) -> bool {
-        let is_idle = self.bases.has_journal && !self.bases.is_due && self.bases.making.is_none();
-        is_idle && (self.bases.inputs > inputs || self.bases.received_bytes > EXCHANGE_BYTES)
+        self.bases.may_begin(inputs)
     }
 
     /// The base that was begun could not be written: another one is due.

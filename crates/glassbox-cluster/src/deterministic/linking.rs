@@ -14,6 +14,11 @@ const AGAIN_BYTES: usize = 1 << 20;
 const MAX_REPEATS: u32 = 10;
 
 impl Executor {
+    /// Keeps what others may need, as with a journal, and has its bases in its memory.
+    pub(crate) fn keep_in_memory(&mut self) {
+        (self.bases.has_journal, self.bases.in_memory) = (true, true);
+    }
+
     /// When it has to be called again, in microseconds.
     pub(crate) fn next_tick_us(&self) -> Option<u64> {
         if self.broken.is_some() {

@@ -16,6 +16,8 @@ use crate::protocol::message::StopReason;
 /// An entry of the agreed log.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Proposal {
+    /// The configuration with which the group began, if the cluster had others before.
+    First(Box<Configuration>),
     /// This member was elected, in this life.
     Lead(Address, u64),
     /// The group has these members now.
@@ -44,6 +46,8 @@ pub(super) enum Proposal {
 #[derive(Debug)]
 pub(super) struct Agreed {
     pub(super) configuration: Configuration,
+    /// Whether every member has the configuration with which the group began, or gets it from the log.
+    pub(super) has_first: bool,
     /// The last life of each replica that was given a place, and whether it joins with the rows of another set.
     pub(super) lives: BTreeMap<Address, (u64, bool)>,
     /// The elected member, and its life.
@@ -84,8 +88,8 @@ impl Agreed {
         let sequencer = configuration.sequencer.as_ref().map_or(Address::Coordinator(0), |it| it.primary);
         let log = HotBackup::of_sets(sequencer, configuration.sets());
         let (lives, left_out) = (BTreeMap::new(), BTreeSet::new());
-        let undecided = BTreeMap::new();
-        Self { configuration, lives, elected: (sequencer, u64::MAX), left_out, log, undecided }
+        let (has_first, undecided) = (configuration.epoch == 1, BTreeMap::new());
+        Self { configuration, has_first, lives, elected: (sequencer, u64::MAX), left_out, log, undecided }
     }
 
     /// The configuration since which the present sequencer has its role.
@@ -107,7 +111,8 @@ impl Agreed {
         let primary = configuration.sequencer.as_ref().map(|it| it.primary);
         let primary = primary.ok_or("the state of the agreed log is of another cluster")?;
         let log = HotBackup::following(primary, base, sets)?;
-        Ok(Self { configuration, lives, elected: (primary, u64::MAX), left_out, log, undecided })
+        let has_first = true;
+        Ok(Self { configuration, has_first, lives, elected: (primary, u64::MAX), left_out, log, undecided })
     }
 
     pub(super) fn configured(&self, placed: Vec<Place>) -> Option<Effect> {
@@ -174,6 +179,10 @@ impl Agreed {
 
     pub(super) fn apply(&mut self, proposal: Proposal) -> Result<Option<Effect>, String> {
         match proposal {
+            Proposal::First(first) if !self.has_first || first.epoch > self.configuration.epoch => {
+                (self.configuration, self.has_first) = (*first, true);
+                Ok(self.configured(Vec::new()))
+            }
             Proposal::Lead(member, life) if member.group() == Some(Group::Sequencer) => {
                 if self.configuration.since_of(member).is_none() {
                     // It became a member a moment ago.

@@ -8,7 +8,7 @@
 //! may be lost, and later ones be decided. So an entry counts only if it is the next one of the present sequencer's
 //! stream; a sequencer of which a proposal was lost asks again to be the sequencer, and goes on from what is decided.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use glassbox_consensus::{Agreement, Decided, Output};
@@ -39,16 +39,16 @@ const MAX_BASE_PATIENCE: u64 = 16;
 
 /// See the module.
 pub(crate) struct AgreedLog {
-    me: Address,
-    agreement: Agreement,
-    incarnations: Incarnations,
+    pub(super) me: Address,
+    pub(super) agreement: Agreement,
+    pub(super) incarnations: Incarnations,
     /// The configuration with which the cluster began.
     first: Configuration,
     /// The time of the first poll, and of the last one.
     times_us: Option<(u64, u64)>,
     /// Whether the agreement has something to do before the next time.
-    is_due: bool,
-    agreed: Agreed,
+    pub(super) is_due: bool,
+    pub(super) agreed: Agreed,
     decided: std::collections::VecDeque<Decided>,
     /// The term in which it asked last to be the sequencer, and the number of proposals that were lost by then; and
     /// when it was.
@@ -56,7 +56,7 @@ pub(crate) struct AgreedLog {
     /// Replicas that wait for a place, with their lives.
     returned: BTreeMap<Address, u64>,
     /// When it may propose another time that the configuration names the members, in microseconds.
-    members_at_us: u64,
+    pub(super) members_at_us: u64,
     /// Of the elected member, under a scheme without input log.
     watch: Option<Watch>,
     has_journal: bool,
@@ -70,7 +70,7 @@ pub(crate) struct AgreedLog {
     is_based: bool,
     /// Whether its decisions are being carried out.
     pub(crate) is_busy: bool,
-    broken: Option<String>,
+    pub(super) broken: Option<String>,
 }
 
 impl std::fmt::Debug for AgreedLog {
@@ -235,63 +235,6 @@ impl AgreedLog {
         self.is_due = true;
     }
 
-    /// Receives a message of another member of the group, from one of its incarnations to one of this member.
-    pub(crate) fn receive(&mut self, from: Address, (sent_by, to): (u64, u64), message: &[u8], now_us: u64) {
-        if let Some(number) = coordinator(from).filter(|_| to == self.incarnations.own()) {
-            self.incarnations.note_addressed(now_us);
-            self.agreement.receive(incarnations::identity(number, sent_by), message);
-            self.is_due = true;
-        }
-    }
-
-    /// Another member asks for its place, in this incarnation.
-    fn member_returned(&mut self, number: u64, incarnation: u64, now_us: u64) {
-        self.incarnations.note_asking(number, incarnation, now_us);
-        let next = Incarnations::replacing(&self.agreement.members(), number, incarnation);
-        if let Some(next) = next.filter(|_| self.agreement.leadership().is_ready) {
-            self.agreement.change_members(&next);
-            self.is_due = true;
-        }
-    }
-
-    /// Asks for its place among this number of coordinators, if nothing is sent to it.
-    pub(crate) fn ask(&mut self, coordinators: u16, now_us: u64, out: &mut Outbox) {
-        if self.broken.is_some() {
-            return;
-        }
-        if self.incarnations.asks(self.is_member(), now_us) {
-            let own = Message::Returned { life: self.incarnations.own(), kept: None };
-            let others = (0..coordinators).map(Address::Coordinator).filter(|it| *it != self.me);
-            others.for_each(|other| out.send(other, own.clone()));
-        }
-        if self.agreed.configuration.members().contains(&self.me) && self.incarnations.waits_for_long(now_us) {
-            let line = format!(
-                "{} has forgotten what it had voted, and waits for the group to take it in: no majority of the \
-                 coordinators answers; start those that do not run. If a majority was started again without what it \
-                 had voted, the log is lost: begin another cluster",
-                self.me
-            );
-            out.actions.push(Action::Report(line));
-        }
-        if self.incarnations.is_lost(&self.agreement.quorums(), coordinators.into(), now_us) {
-            self.broken = Some(
-                "the log of the cluster is lost: a majority of the coordinators was started again without what it had \
-                 voted. Stop all processes and begin another cluster; with --dir, processes may end all at once"
-                    .to_owned(),
-            );
-        }
-    }
-
-    /// Whether it has forgotten what it had voted, and is no member yet.
-    pub(crate) fn waits_for_place(&self) -> bool {
-        self.incarnations.own() > 0 && !self.is_member()
-    }
-
-    /// Whether it is one of the members that agree, as far as it knows.
-    pub(crate) fn is_member(&self) -> bool {
-        self.agreement.members().contains(&self.incarnations.identity())
-    }
-
     /// The journal has forced everything up to this record.
     pub(crate) fn forced(&mut self, number: u64) {
         self.agreement.forced(number.saturating_sub(self.recorded));
@@ -422,11 +365,11 @@ impl AgreedLog {
         self.times_us.map_or(0, |(_, last)| last + self.poll_every_us())
     }
 
-    fn poll_every_us(&self) -> u64 {
+    pub(super) fn poll_every_us(&self) -> u64 {
         self.agreement.poll_every().as_micros() as u64
     }
 
-    fn propose(&mut self, proposal: &Proposal) {
+    pub(super) fn propose(&mut self, proposal: &Proposal) {
         let bytes = postcard::to_allocvec(proposal).expect("proposals can be written");
         self.agreement.propose(bytes.into());
         self.is_due = true;
@@ -500,55 +443,11 @@ impl AgreedLog {
         if leadership.is_ready && may_ask {
             self.asked = Some((asks, now_us));
             self.returned.clear();
-            self.propose(&Proposal::Lead(self.me, self.life()));
+            match self.agreed.has_first {
+                true => self.propose(&Proposal::Lead(self.me, self.life())),
+                false => self.propose(&Proposal::First(Box::new(self.first.clone()))),
+            }
         }
-    }
-
-    /// The elected member has the configuration name those that agree.
-    fn note_members(&mut self, is_ready: bool, now_us: u64) {
-        let elected = self.agreed.configuration.sequencer.as_ref().map(|it| it.primary);
-        if !is_ready || elected != Some(self.me) || now_us < self.members_at_us || !self.agreement.is_settled() {
-            return;
-        }
-        let members = self.agreement.members().into_iter().map(|it| Address::Coordinator(number_of(it) as u16));
-        let members = members.collect();
-        if members != self.agreed.configuration.members() {
-            self.members_at_us = now_us + 20 * self.poll_every_us();
-            self.propose(&Proposal::Members(members));
-        }
-    }
-
-    /// Has these members agree from now on, once those that are new have the log. To be repeated until the
-    /// configuration names them.
-    ///
-    /// # Errors
-    /// When it does not lead, or they are none.
-    pub(crate) fn change_members(&mut self, members: &BTreeSet<u16>) -> Result<(), String> {
-        if !self.agreement.leadership().is_ready || members.is_empty() {
-            return Err(format!("{} does not lead the group, or is to have no members; repeat the command", self.me));
-        }
-        let known = self.agreement.members();
-        let members: Vec<u64> = members.iter().map(|it| self.incarnations.of(&known, (*it).into())).collect();
-        self.agreement.change_members(&members);
-        self.is_due = true;
-        Ok(())
-    }
-
-    /// Has another member lead.
-    ///
-    /// # Errors
-    /// When it does not lead, or the other one is no member.
-    pub(crate) fn transfer_to(&mut self, member: u16) -> Result<(), String> {
-        let next = self.agreement.members().into_iter().find(|it| number_of(*it) == u64::from(member));
-        let Some(next) = next.filter(|_| self.agreement.leadership().is_ready) else {
-            return Err(format!("{} does not lead the group, or coordinator {member} is none of its members", self.me));
-        };
-        // The library refuses everything else until the other one leads.
-        if Address::Coordinator(member) != self.me {
-            self.agreement.transfer_to(next);
-            self.is_due = true;
-        }
-        Ok(())
     }
 
     /// Whether it has to be polled now.
@@ -565,7 +464,12 @@ impl AgreedLog {
                     self.agreed.configured(Vec::new())
                 }),
                 Decided::Data(_, bytes) => match postcard::from_bytes(&bytes) {
-                    Ok(proposal) => self.agreed.apply(proposal),
+                    Ok(proposal) => {
+                        if matches!(proposal, Proposal::First(_)) {
+                            (self.asked, self.is_due) = (None, true);
+                        }
+                        self.agreed.apply(proposal)
+                    }
                     Err(error) => Err(format!("an entry of the agreed log is damaged: {error}")),
                 },
             };
@@ -594,7 +498,7 @@ fn is_turn(me: u64, members: &[u64], position: u64) -> bool {
 }
 
 /// The number of a coordinator.
-fn coordinator(member: Address) -> Option<u64> {
+pub(super) fn coordinator(member: Address) -> Option<u64> {
     match member {
         Address::Coordinator(number) => Some(number.into()),
         _ => None,

@@ -229,6 +229,21 @@ impl Member {
         out.send(to, Message::Present(presence));
     }
 
+    /// Whether it waits for a place, which the group that agrees gives it: as a replica, or as one of its members.
+    pub fn waits_for_place(&self) -> bool {
+        matches!(self.role, Role::Returned(_)) || self.agreed.as_ref().is_some_and(|it| it.waits_for_place())
+    }
+
+    /// Whether it is one of the members that agree, as far as it knows.
+    pub fn is_agreeing(&self) -> bool {
+        self.agreed.as_ref().is_some_and(|it| it.is_member())
+    }
+
+    /// Why its part in the agreement has stopped, if it has.
+    pub fn disagrees(&self) -> Option<String> {
+        self.agreed.as_ref()?.broken()
+    }
+
     /// Proposes a configuration to the group, for an operator.
     ///
     /// # Errors

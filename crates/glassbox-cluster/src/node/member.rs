@@ -200,21 +200,6 @@ impl Member {
         }
     }
 
-    /// Whether it waits for a place, which the group that agrees gives it: as a replica, or as one of its members.
-    pub fn waits_for_place(&self) -> bool {
-        matches!(self.role, Role::Returned(_)) || self.agreed.as_ref().is_some_and(|it| it.waits_for_place())
-    }
-
-    /// Whether it is one of the members that agree, as far as it knows.
-    pub fn is_agreeing(&self) -> bool {
-        self.agreed.as_ref().is_some_and(|it| it.is_member())
-    }
-
-    /// Why its part in the agreement has stopped, if it has.
-    pub fn disagrees(&self) -> Option<String> {
-        self.agreed.as_ref()?.broken()
-    }
-
     /// The member's epoch.
     pub fn epoch(&self) -> u64 {
         self.configuration.epoch
@@ -399,13 +384,7 @@ impl Member {
                 Role::Joining { primary, since, pieces, next_source: Some(next), .. },
                 Message::NoRows { since: asked },
             ) if (from, asked) == (*primary, *since) => {
-                if !std::mem::replace(&mut next.has_reported, true) {
-                    out.actions.push(Action::Report(format!(
-                        "{} waits for the rows of its partition, and {from} has none either; if no replica has them \
-                         in its memory or directory, they are lost: begin another cluster",
-                        self.me
-                    )));
-                }
+                out.actions.extend(next.no_rows(self.me, from).map(Action::Report));
                 *next = next.soon(*pieces, now_us);
             }
             (Role::Joining { .. }, message) => self.take_state(from, message, out),

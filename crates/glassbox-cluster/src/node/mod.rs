@@ -7,5 +7,6 @@ pub(crate) mod failover;
 mod incarnations;
 pub(crate) mod journal;
 pub(crate) mod member;
+mod membership;
 pub(crate) mod recovered;
 pub(crate) mod role;

@@ -77,6 +77,15 @@ impl NextSource {
     /// How long it waits, in microseconds, before it asks another one than one that has no rows.
     const PAUSE_US: u64 = 10_000;
 
+    /// The report that the other one has no rows, the first time.
+    pub(crate) fn no_rows(&mut self, me: Address, other: Address) -> Option<String> {
+        let line = format!(
+            "{me} waits for the rows of its partition, and {other} has none either; if no replica has them in its memory \
+             or directory, they are lost: begin another cluster"
+        );
+        (!std::mem::replace(&mut self.has_reported, true)).then_some(line)
+    }
+
     /// The other one has no rows.
     pub(crate) fn soon(self, pieces: u64, now_us: u64) -> Self {
         Self { at_us: now_us + Self::PAUSE_US, patience_us: self.patience_us / 2, pieces, ..self }

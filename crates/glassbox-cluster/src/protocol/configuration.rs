@@ -129,6 +129,22 @@ impl Configuration {
         Self { agreement: Some(settings), sequencer, coordinators: Vec::new(), ..self }
     }
 
+    /// The next configuration of a cluster whose configurations were an operator's: coordinator 0 agrees from now on, at
+    /// first alone. Replicas keep their roles, which restarted processes are given by the group.
+    ///
+    /// # Errors
+    /// When what a coordinator had decided would be lost.
+    pub fn agreed(&self, settings: AgreementSettings) -> Result<Self, String> {
+        if self.scheme.is_deterministic() || self.agreement.is_some() || self.coordinators.len() != 1 {
+            return Err("only a cluster with one coordinator and without an input log or agreement can begin to agree"
+                .to_owned());
+        }
+        let epoch = self.epoch + 1;
+        let elected = Replicas { since: epoch, ..Replicas::first(Group::Sequencer, 1) };
+        let (coordinators, sequencer, agreement) = (Vec::new(), Some(elected), Some(settings));
+        Ok(Self { epoch, coordinators, sequencer, agreement, ..self.clone() })
+    }
+
     /// The initial configuration of a cluster of which only this number of coordinators agree; 0: all.
     #[must_use]
     pub fn with_members(mut self, count: u16) -> Self {

@@ -15,6 +15,7 @@
 //! A link can delay every message by half a round trip, to show a network on one machine. Measurements report the round
 //! trip that was injected.
 
+mod agreeing;
 mod channel;
 mod client;
 mod cluster;

@@ -145,7 +145,8 @@ impl Node {
             }
             _ if is_returning => Ok(Member::returning(me, configuration, empty, out)),
             Some(recovered) => Ok(Member::recovered(me, configuration, empty, recovered, out)),
-            None if configuration.epoch > 1 => {
+            // The group begins, with the configuration that a cluster without an agreement ended with.
+            None if configuration.epoch > 1 && configuration.agreement.is_none() => {
                 Err(format!("journal of {me} has no log; resume with the directory that has it"))
             }
             None => Ok(Member::coordinator(me, configuration, out)),
@@ -162,6 +163,15 @@ impl Node {
             return Ok(Member::replica(me, configuration, (self.first)()?, empty));
         }
         let recovered = self.journal.as_mut().and_then(JournalWriter::take);
+        if configuration.agreement.is_some() {
+            // The group that agrees gives it its place.
+            return match recovered {
+                Some(recovered) => {
+                    Member::returned(me, empty, RecoveredReplica { configuration, ..recovered }, self.incarnation)
+                }
+                None => Member::forgotten(me, configuration, empty, self.incarnation),
+            };
+        }
         if configuration.partitions[partition].primary != me {
             return Ok(Member::returning(me, configuration, empty, out));
         }

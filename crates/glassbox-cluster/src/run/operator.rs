@@ -33,8 +33,8 @@ pub struct Operator<L: Link> {
     link: L,
     machines: Vec<Address>,
     newest: Option<Configuration>,
-    /// Whether a configuration had been recorded.
-    knows: bool,
+    /// The configuration that was recorded last when it began.
+    recorded: Option<Configuration>,
     record: Recorder,
 }
 
@@ -133,7 +133,7 @@ impl<L: Link> Operator<L> {
     /// An operator of these processes, which are connected or dialed. `newest` is the configuration that was recorded
     /// last.
     pub fn new(link: L, machines: Vec<Address>, newest: Option<Configuration>, record: Recorder) -> Self {
-        Self { link, machines, knows: newest.is_some(), newest, record }
+        Self { link, machines, recorded: newest.clone(), newest, record }
     }
 
     /// The state that each process reports.
@@ -174,9 +174,10 @@ impl<L: Link> Operator<L> {
     /// decisions were not recorded.
     pub fn resume(&mut self) -> Result<(), String> {
         if self.newest.as_ref().is_some_and(|newest| newest.agreement.is_some()) {
+            self.begin_agreeing()?;
             return self.is_complete();
         }
-        if !self.knows {
+        if self.recorded.is_none() {
             return Err("no decision about the cluster is recorded: the running processes may not know of the \
                         last promotion; restore the .decided file"
                 .to_owned());
@@ -210,6 +211,31 @@ impl<L: Link> Operator<L> {
         let all = self.machines.clone();
         self.ask_all(&all, &Question::Configure(next), ANSWERS_WITHIN);
         Ok(())
+    }
+
+    /// In a cluster that has begun to agree since it was stopped: begins the group, and has restarted replicas ask it for
+    /// their places.
+    fn begin_agreeing(&mut self) -> Result<(), String> {
+        let Some(first) = self.recorded.clone().filter(|it| it.epoch > 1 && it.agreement.is_some()) else {
+            return Ok(());
+        };
+        let standings = self.standings();
+        let has_agreed = |it: &Configuration| it.agreement.is_some();
+        let is_begun = standings.values().flatten().filter_map(Standing::configuration).any(has_agreed);
+        let is_kept = |it: &Standing| matches!(it, Standing::Kept(known, _) if known.agreement.is_none());
+        let waits = |it: &Address| matches!(standings.get(it), Some(Ok(it)) if is_kept(it));
+        // A coordinator has no journal before. Once the group has begun, one that has nothing has lost its directory.
+        let leader = first.coordinator_of(Address::OPERATOR);
+        if !is_begun && self.machines.iter().any(waits) {
+            match standings.get(&leader) {
+                Some(Ok(Standing::None)) => drop(self.ask(leader, Question::Begin(first.clone()))?),
+                Some(Ok(_)) => {}
+                _ => return Err(format!("{leader} does not run; start its process first")),
+            }
+        }
+        let replicas: Vec<_> = self.machines.iter().copied().filter(waits).collect();
+        let begun = self.ask_all(&replicas, &Question::Begin(first), ANSWERS_WITHIN);
+        begun.into_values().try_for_each(|standing| standing.map(drop))
     }
 
     /// Under an agreement: whether every process runs, and has what it needs to go on by itself.

@@ -98,6 +98,9 @@ impl Naming {
         let known = standing.configuration().map(|it| it.epoch);
         let is_member = machine.partition().is_none();
         let text = match standing {
+            Standing::None if self.is_agreed && !is_member && !self.has_sets => {
+                "without a place: begin the cluster; if it has begun, and this is not its directory, the rows are lost"
+            }
             Standing::None if self.is_agreed => {
                 "without a place: begin the cluster; if it has begun, it takes what it needs from the others"
             }

@@ -290,7 +290,9 @@ impl<W: Workload> World<W> {
                 member.begin_journal(&mut out);
             }
             self.add(me, Machine::Member(Box::new(member)));
-            self.carry_out(me, self.now_ns, out);
+            if !out.actions.is_empty() {
+                self.carry_out(me, self.now_ns, out);
+            }
         }
     }
 

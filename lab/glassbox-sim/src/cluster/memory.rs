@@ -3,7 +3,7 @@
 //! Failures that leave a majority of the members that agree, and a replica of each partition with its rows, lose
 //! nothing: only these are planned. Others lose the log or rows for good, and the members say so.
 
-use glassbox_cluster::{Address, Group};
+use glassbox_cluster::{Address, Group, Role};
 
 use super::node::Machine;
 use super::workload::Workload;
@@ -22,13 +22,20 @@ impl<W: Workload> World<W> {
                 left > members.len() / 2 || !self.has_voted(member)
             }
             Address::Replica { partition, .. } => {
-                let (group, own) = (Group::Partition(partition), self.has_rows(member));
+                let (group, own) = (Group::Partition(partition), self.holds_rows(member));
                 // When a backup is promoted the other ones forget their rows, and the decision may be under way.
                 let is_settled = self.settings.scheme.is_deterministic() || self.has_rows(self.replicas(group).primary);
                 !own || is_settled && self.survivors(group) > 1
             }
             Address::Client(_) => true,
         }
+    }
+
+    /// Whether a replica has rows, of the newest configuration or an older one.
+    fn holds_rows(&self, replica: Address) -> bool {
+        let holds = |role: &Role| matches!(role, Role::Primary(_) | Role::Backup(_) | Role::Executor(_));
+        let machine = self.nodes.get(&replica).map(|node| &node.machine);
+        matches!(machine, Some(Machine::Member(member)) if holds(member.role()))
     }
 
     /// Whether a member runs, and has what it has voted as one of those that agree.

@@ -1,0 +1,64 @@
+//! `glassbox-cluster agree`: a stopped cluster of `--log local` becomes one of `--log raft`, with its rows.
+
+use crate::common::{interrupted, once, program, run, run_well, text};
+
+const TPCC: [&str; 5] = ["tpcc", "--small", "--warehouses", "2", "--clients"];
+
+/// The cluster works on with the same rows; then two other coordinators agree too, and it fails over by itself.
+#[test]
+fn a_stopped_cluster_begins_to_agree_and_fails_over_by_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("rows");
+    let file = at.join("cluster.json");
+    let file = text(&file);
+    let cluster = ["--scheme", "speculation", "--replicas", "2", "--dir", text(&at)];
+    let local = |seconds| [&cluster[..], &TPCC, &["2", "--seconds", seconds]].concat();
+    let raft = |more: &[&'static str], seconds| {
+        [&cluster[..], &["--log", "raft"], more, &TPCC, &["2", "--seconds", seconds]].concat()
+    };
+    let status = || run(&["status", "--config", file]);
+    // Their addresses are those of this machine when the cluster is started.
+    let agree = ["agree", "--config", file, "127.0.0.1:1", "127.0.0.1:2"];
+    let child = program(&local("60")).spawn().unwrap();
+    once(&[(" primary ", 2), (" backup ", 2)], status);
+    let ran = run(&agree);
+    assert!(ran.status == Some(1) && ran.err.contains("stop all processes of the cluster"), "{}", ran.err);
+    let ran = interrupted(child);
+    assert!(ran.status == Some(0) && ran.out.contains("all 13 conditions hold"), "{}{}", ran.out, ran.err);
+    let ran = run_well(&agree);
+    assert!(ran.out.contains("members 0 1 2"), "{}", ran.out);
+    let ran = run(&agree);
+    assert!(ran.status == Some(1) && ran.err.contains("agrees already"), "{}", ran.err);
+    let ran = run(&local("1"));
+    assert!(ran.status == Some(1) && ran.err.contains("--log is raft (asked for: local)"), "{}", ran.err);
+    // Coordinator 0 agrees alone, and gives all replicas their places.
+    let child = program(&raft(&[], "60")).spawn().unwrap();
+    once(&[("coordinator, elected", 1), (" backup ", 2), ("no member of the group", 2)], status);
+    run_well(&["members", "--config", file, "0", "1", "2"]);
+    once(&[("coordinator, elected", 1), ("coordinator that can be elected", 2)], status);
+    let ran = interrupted(child);
+    let right = ran.out.matches("all 13 conditions hold").count();
+    assert!(ran.status == Some(0) && right == 2, "{}{}", ran.out, ran.err);
+    let ran = run_well(&raft(&["--incidents", "1"], "1"));
+    for words in ["none is lost", "all 13 conditions hold", "after a backup took over"] {
+        assert!(ran.out.contains(words), "no `{words}` in {}", ran.out);
+    }
+}
+
+/// The log of a sequencer, and the transactions of several coordinators, are not taken over.
+#[test]
+fn a_cluster_that_cannot_agree_is_refused() {
+    for (words, why) in [
+        (&["--scheme", "vll"][..], "the sequencer's log would have to become the group's"),
+        (&["--coordinators", "2"], "the cluster has 2 coordinators"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("rows");
+        let file = at.join("cluster.json");
+        run_well(&[words, &["--dir", text(&at), "micro", "--seconds", "0.1", "--clients", "1"]].concat());
+        let before = std::fs::read_to_string(&file).unwrap();
+        let ran = run(&["agree", "--config", text(&file)]);
+        assert!(ran.status == Some(1) && ran.err.contains(why), "{words:?}: {}", ran.err);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+    }
+}

@@ -1,0 +1,78 @@
+//! A stopped cluster whose configurations were an operator's decisions becomes one that agrees on them.
+//!
+//! The last decision of the operator is the first configuration of the group: coordinator 0, alone, which has the roles
+//! of all replicas as they were. Replicas continue from their journals, as after a failure of everything: the elected
+//! coordinator gives the former primary, or a backup of its time, its place. Other coordinators become members by a
+//! command while the cluster runs. So nothing is copied, and a journal needs no other format.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use glassbox::Catalog;
+
+use super::commands::Decisions;
+use super::processes::Processes;
+use crate::protocol::configuration::{AgreementSettings, Configuration};
+use crate::protocol::input::OrderSettings;
+
+impl Processes {
+    /// Has this cluster, all processes of which are stopped, agree on its configurations from the next resume on, with
+    /// other coordinators at these addresses; the cluster as it is then. The decision is recorded in the file `decided`.
+    /// A second call with the same arguments, after a failure of the first one, completes it.
+    ///
+    /// # Errors
+    /// When the cluster cannot agree, has not begun, or a process runs.
+    pub fn agree(&self, catalog: &Catalog, decided: &Path, others: &[SocketAddr]) -> Result<Self, String> {
+        let next = self.agreeing(others)?;
+        let (mut decisions, newest) = match Decisions::open(decided, &self.shape()) {
+            Ok(opened) => opened,
+            // The decision was recorded, and the cluster's file was not written.
+            Err(why) => Decisions::open(decided, &next.shape()).map_err(|_| why)?,
+        };
+        let newest = newest.ok_or("the cluster has not begun; begin it with --log raft")?;
+        if newest.agreement.is_none() {
+            let mut probe = self.operator(catalog, None, Box::new(|_| Err("it only asks".to_owned())))?;
+            if let Some((member, _)) = probe.standings().into_iter().find(|(_, standing)| standing.is_ok()) {
+                return Err(format!("{member} runs; stop all processes of the cluster, and repeat the command"));
+            }
+            decisions.record(&self.first_agreed(&newest)?)?;
+        }
+        Ok(next)
+    }
+
+    /// The first configuration of the group, after this one.
+    fn first_agreed(&self, newest: &Configuration) -> Result<Configuration, String> {
+        let is_left_out = |it: &crate::Address| it.partition().is_some() && newest.since_of(*it).is_none();
+        if let Some(replica) = self.shape().machines().into_iter().find(is_left_out) {
+            return Err(format!("{replica} has no role; start the cluster, bring it back, and stop the cluster again"));
+        }
+        newest.agreed(AgreementSettings::default())
+    }
+
+    fn agreeing(&self, others: &[SocketAddr]) -> Result<Self, String> {
+        if self.order.agreement.is_some() {
+            return Err("the cluster agrees already; `members` changes which coordinators do".to_owned());
+        }
+        if self.scheme.is_deterministic() {
+            return Err(format!(
+                "under scheme `{}` the sequencer's log would have to become the group's, which is not supported; begin \
+                 another cluster with --log raft",
+                self.scheme
+            ));
+        }
+        if self.coordinators != 1 {
+            return Err(format!(
+                "the cluster has {} coordinators, each with transactions of its own, and an elected one ends those of \
+                 one; only a cluster with one coordinator can begin to agree",
+                self.coordinators
+            ));
+        }
+        let Some((first, replicas)) = self.nodes.split_first() else { return Err("the cluster has no nodes".to_owned()) };
+        let nodes = [first].into_iter().chain(others).chain(replicas).copied().collect();
+        let coordinators = 1 + u8::try_from(others.len()).map_err(|_| "give at most 63 addresses".to_owned())?;
+        let order = OrderSettings { agreement: Some(AgreementSettings::default()), members: 1, ..self.order };
+        let next = Self { coordinators, order, nodes, ..self.clone() };
+        next.check()?;
+        Ok(next)
+    }
+}
