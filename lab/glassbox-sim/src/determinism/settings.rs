@@ -172,6 +172,9 @@ pub struct DeterministicSettings {
     pub interleaves: bool,
     /// Whether each participant computes only for its own records, instead of for all.
     pub own_part: bool,
+    /// Restarts of a dependent transaction after which it locks its tables whole, as production does; `None`: it is
+    /// restarted until its keys are right, as in the published code.
+    pub max_restarts: Option<u32>,
     /// The seeded bug of a test: the lock thread begins with the newest transaction.
     pub is_canary: bool,
 }
@@ -185,6 +188,7 @@ impl DeterministicSettings {
             max_in_flight: 2_000,
             interleaves: false,
             own_part: false,
+            max_restarts: None,
             is_canary: false,
         }
     }

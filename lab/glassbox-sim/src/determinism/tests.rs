@@ -174,6 +174,26 @@ fn an_outdated_set_is_restarted_as_often_as_the_formula_says() {
     assert!((0.45..0.56).contains(&twice), "{twice}");
 }
 
+/// After three restarts a transaction locks its tables whole, and ends: nothing is restarted for ever. Each such lock
+/// empties its nodes; where entries change seldom there is none.
+#[test]
+fn tables_that_are_locked_after_three_restarts_bound_the_restarts() {
+    let run = |volatility, max_restarts| {
+        let shape =
+            WorkloadShape { dependent: 1.0, volatility, ..WorkloadShape::long(10_000).with_distributed(0.2, 2) };
+        let paper = DeterministicSettings::new(SchedulerKind::OrderedLocks);
+        let system = SystemKind::Deterministic(DeterministicSettings { max_restarts, ..paper });
+        evaluate(&EvaluationSettings { nodes: 4, measured_ms: 200, ..EvaluationSettings::new(system, shape, 7) })
+    };
+    let per_try = |report: &RunReport| report.restarts as f64 / report.tries as f64;
+    let of_paper = |volatility| run(volatility, Some(3)).per_second() / run(volatility, None).per_second();
+    let kept = [1.0, 10.0].map(of_paper);
+    assert!(kept[0] > 0.97 && kept[1] < 0.97, "throughput with locked tables over that without: {kept:?}");
+    // Of four tries at most three are restarted.
+    let often = [None, Some(3)].map(|most| per_try(&run(200.0, most)));
+    assert!(often[0] > 0.85 && often[1] < 0.8, "restarts of a try: {often:?}");
+}
+
 /// Figures 2 and 7: two-phase commit and edges take time in the twin alone, an epoch in the deterministic system alone.
 #[test]
 fn each_system_pays_for_its_own_mechanisms() {

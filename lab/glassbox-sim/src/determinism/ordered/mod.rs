@@ -9,7 +9,8 @@
 //!
 //! Dependent transactions ([`sequence`]): a reconnaissance reads the index, and the input is ordered with the keys that
 //! it found; if the index has changed when the input has its locks, all participants drop it, and its home begins with
-//! a new reconnaissance. The index is changed by a core of its own, as in the paper.
+//! a new reconnaissance. After some restarts it may lock its tables whole, and is right whatever the index says then.
+//! The index is changed by a core of its own, as in the paper.
 
 mod node;
 mod sequence;
@@ -49,6 +50,9 @@ struct OpenInput {
     found_at: u64,
     /// Whether the index has changed since the reconnaissance.
     is_outdated: bool,
+    restarts: u32,
+    /// Whether it locks its tables whole.
+    locks_tables: bool,
 }
 
 impl OpenInput {

@@ -83,8 +83,12 @@ impl OrderedNode {
     }
 }
 
-/// Lock requests of these rows.
-fn declared(rows: &[u32]) -> DeclaredKeys {
+/// Lock requests of these rows, or of their table.
+fn declared(rows: &[u32], is_whole: bool) -> DeclaredKeys {
+    if is_whole {
+        let all = KeyRequest { space: SPACE, low: WatchedKey::Short(0), high: WatchedKey::End, touch: Touch::Write };
+        return DeclaredKeys::new(vec![all], Declared::Complete);
+    }
     let request = |row: &u32| {
         let key = WatchedKey::Short(u128::from(*row));
         KeyRequest { space: SPACE, low: key.clone(), high: key, touch: Touch::Write }
@@ -123,7 +127,7 @@ impl Cluster<'_> {
         match work {
             LockWork::Request { slot, part } => {
                 let input = &self.inputs[slot];
-                node.scheduler.request(input.place(slot), &declared(&input.keys.parts[part].rows));
+                node.scheduler.request(input.place(slot), &declared(&input.keys.parts[part].rows, input.locks_tables));
                 node.in_flight += 1;
             }
             LockWork::Release { place } => {
@@ -193,7 +197,7 @@ impl Cluster<'_> {
             let exposed = now - input.found_at;
             self.report.exposed_ns += if now >= self.measured.0 { exposed } else { 0 };
             let kept = (-self.settings.workload.volatility * exposed as f64 / 1e9).exp();
-            input.is_outdated = uniform(&mut self.dice) >= kept;
+            input.is_outdated = uniform(&mut self.dice) >= kept && !input.locks_tables;
         }
         let reads = rows.len() as u64 * times.record_ns;
         let input = &self.inputs[slot];

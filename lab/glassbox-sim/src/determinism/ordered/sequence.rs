@@ -106,6 +106,8 @@ impl Cluster<'_> {
         let home = input.home();
         if std::mem::take(&mut input.is_outdated) {
             self.report.restarts += u64::from(is_measured);
+            input.restarts += 1;
+            input.locks_tables = self.kind.max_restarts.is_some_and(|most| input.restarts >= most);
             self.look_up(slot);
             return;
         }
