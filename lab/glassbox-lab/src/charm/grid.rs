@@ -200,7 +200,7 @@ pub fn measure_grid(plan: &GridPlan, watch: &dyn Progress, points: &mut Points) 
     let dir = tempfile::Builder::new().prefix("glassbox-charm-").tempdir_in(&plan.dir);
     let dir = dir.with_context(|| format!("cannot create a directory in {}", plan.dir.display()))?;
     let loaded = dir.path().join("loaded");
-    let bench = Bench { dir: &loaded, scale: plan.scale(), seed: plan.seed };
+    let bench = Bench { dir: &loaded, scale: plan.scale(), seed: plan.seed, inputs: 0 };
     watch.step(0, cells.len(), "loading");
     bench.load()?;
     for (at, cell) in cells.iter().enumerate() {
@@ -234,7 +234,7 @@ fn measure_cell(
     }
     for round in 0..plan.rounds {
         // Other inputs in each round, and the same for all policies.
-        let bench = Bench { seed: plan.seed + 1 + round as u64, ..*bench };
+        let bench = Bench { inputs: 1 + round as u64, ..*bench };
         for at in 0..subjects.len() {
             if watch.interrupted() {
                 return Ok(None);

@@ -70,7 +70,7 @@ pub fn measure(plan: &CharmPlan, watch: &dyn Progress, points: &mut Points) -> a
     for warehouses in [1, 5].into_iter().filter(used) {
         watch.step(0, 1, "loading");
         let bench_dir = dir.path().join(format!("{warehouses}.db"));
-        let bench = Bench { dir: &bench_dir, scale: plan.scale(warehouses), seed: plan.seed };
+        let bench = Bench { dir: &bench_dir, scale: plan.scale(warehouses), seed: plan.seed, inputs: 0 };
         bench.load()?;
         let of_warehouses = Pools::measure(&bench, (plan.warm_up(), plan.warm_up() / 2), watch)?;
         for &(pages, share) in &of_warehouses.0 {
@@ -89,7 +89,8 @@ pub fn measure(plan: &CharmPlan, watch: &dyn Progress, points: &mut Points) -> a
             let Cell { figure, row, x, .. } = cell;
             watch.step(round * cells.len() + at, plan.rounds * cells.len(), &format!("{figure}: {row}, {x}"));
             let (dir, sizes) = &pools[&cell.warehouses];
-            let bench = Bench { dir, scale: plan.scale(cell.warehouses), seed: plan.seed + round as u64 };
+            let (scale, seed) = (plan.scale(cell.warehouses), plan.seed + round as u64);
+            let bench = Bench { dir, scale, seed, inputs: 0 };
             let run = super::run::RunSettings { pool_pages: sizes.size(cell.share), ..cell.run };
             let ran = bench.run(&run, plan.warm_up(), RunLength::For(plan.length()));
             measured.push(numbers(cell, &ran.with_context(|| format!("{figure}: {row}, {x}"))?));

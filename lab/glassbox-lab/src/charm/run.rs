@@ -75,6 +75,8 @@ pub(super) struct Bench<'a> {
     pub dir: &'a Path,
     pub scale: Scale,
     pub seed: u64,
+    /// The number of the inputs: others with the same popular rows.
+    pub inputs: u64,
 }
 
 impl Bench<'_> {
@@ -158,7 +160,7 @@ impl Bench<'_> {
         };
         let session = |client: usize| -> Result<(u64, Duration), Error> {
             // Different inputs in the warm-up and after it.
-            let client = 2 * client as u64 + u64::from(matches!(length, RunLength::For(_)));
+            let client = (self.inputs << 32) + 2 * client as u64 + u64::from(matches!(length, RunLength::For(_)));
             let mut inputs = Inputs::new(&settings, client);
             let (mut new_orders, mut time) = (0, Duration::ZERO);
             while !is_over() && !stop.load(Ordering::Relaxed) {

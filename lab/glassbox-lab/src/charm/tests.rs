@@ -25,7 +25,7 @@ fn measure(cells: &[(&str, &str, f64)]) -> Points {
     let dir = tempfile::tempdir().unwrap();
     let loaded = dir.path().join("loaded");
     let scale = Scale { warehouses: 5, items: 5_000, customers: 150, orders: 150 };
-    let bench = Bench { dir: &loaded, scale, seed: 1 };
+    let bench = Bench { dir: &loaded, scale, seed: 1, inputs: 0 };
     bench.load().unwrap();
     let pool_pages = bench.pages().unwrap() * 3 / 10;
     let plan = CharmPlan { is_quick: true, seconds: 1.0, rounds: 1, part: None, dir: dir.path().to_owned(), seed: 1 };
