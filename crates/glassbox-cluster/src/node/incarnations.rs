@@ -207,7 +207,7 @@ mod tests {
         let mut left = of(0, 0, false);
         let mut is_lost = |asking: &[u64], at_us: u64| {
             asking.iter().for_each(|it| left.note_asking(*it, 5, at_us));
-            left.is_lost(&[three.clone()], 3, at_us)
+            left.is_lost(std::slice::from_ref(&three), 3, at_us)
         };
         assert!((0..50).all(|ms| !is_lost(&[1], 10_000 * ms)), "two have what they voted");
         assert!((50..70).all(|ms| !is_lost(&[1, 2], 10_000 * ms)), "not at once");

@@ -133,7 +133,7 @@ fn a_lock_of_a_whole_space_excludes_its_keys_and_no_others() {
         DeclaredKeys::found(vec![KeyRequest { space, low: key.clone(), high: key, touch }])
     };
     for kind in [SchedulerKind::OrderedLocks, SchedulerKind::Vll] {
-        let mut scheduler = Scheduler::new(kind);
+        let mut scheduler = new_scheduler(kind);
         let all = |touch| DeclaredKeys::found(vec![whole(1, touch)]);
         // A reader of the whole space, then keys of it and of another one, then a writer of the whole space.
         scheduler.request(0, &all(Touch::Read));
