@@ -32,9 +32,6 @@ use crate::protocol::message::{Message, Outcome, StopReason};
 use crate::protocol::outbox::{Action, Outbox};
 use crate::scheduler::{LogPlace, Scheduler, new_scheduler};
 
-/// The maximum number of transactions that have requested their locks: a scheduler may look at all of them.
-const MAX_ACTIVE: usize = 128;
-
 /// The executor of a partition.
 #[derive(Debug)]
 pub struct Executor {
@@ -93,6 +90,9 @@ pub(super) struct RunningEpoch {
 const MAX_REPORTED: usize = 256;
 
 impl Executor {
+    /// The maximum number of transactions that have requested their locks: a scheduler may look at all of them.
+    pub const MAX_ACTIVE: usize = 128;
+
     /// An executor with the initial rows.
     pub(crate) fn new(me: Address, shard: Shard, kind: SchedulerKind, configuration: &Configuration) -> Self {
         let since = configuration.since_of(me).unwrap_or_default();
@@ -371,7 +371,7 @@ impl Executor {
             if self.broken.is_some() {
                 return;
             }
-            if self.active.len() < MAX_ACTIVE
+            if self.active.len() < Self::MAX_ACTIVE
                 && let Some((id, input, is_answered)) = self.backlog.pop_front()
             {
                 self.admit(id, input, is_answered, out);

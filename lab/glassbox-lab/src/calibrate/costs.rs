@@ -114,6 +114,8 @@ fn table(points: &Points, figure: &str) -> Option<Costs> {
         client_ns: ns("client")?,
         // The same machine handles it.
         client_message_ns: ns("coordinator's message")?,
+        participant_message_ns: 0,
+        push_ns: 0,
     })
 }
 

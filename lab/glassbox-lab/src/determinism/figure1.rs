@@ -38,16 +38,11 @@ fn shape(figure: &str, hot: u64) -> WorkloadShape {
     if figure == SHORT || figure == SHORT_BY_CI { WorkloadShape::short(hot) } else { WorkloadShape::long(hot) }
 }
 
-fn job(
-    plan: &EvaluationPlan,
-    point: (&'static str, String, f64),
-    system: &str,
-    shape: &WorkloadShape,
-) -> EvaluationJob {
+fn job(plan: &EvaluationPlan, point: (&'static str, String, f64), system: &str, shape: WorkloadShape) -> EvaluationJob {
     let (figure, row, x) = point;
     let system = named(system);
-    let mut job = EvaluationJob::new(figure, row, x, plan.settings(system.clone(), shape.clone()));
-    job.variants.extend(with_threads(&system).map(|threads| plan.settings(threads, shape.clone())));
+    let mut job = EvaluationJob::new(figure, row, x, plan.settings(system.clone(), shape));
+    job.variants.extend(with_threads(&system).map(|threads| plan.settings(threads, shape)));
     job
 }
 
@@ -58,13 +53,13 @@ pub(super) fn jobs(plan: &EvaluationPlan) -> Vec<EvaluationJob> {
         for figure in [SHORT, LONG] {
             for (hot, percent) in [HIGH, LOW].into_iter().flat_map(|hot| plan.shares.iter().map(move |it| (hot, *it))) {
                 let shape = shape(figure, hot).with_distributed(share(percent), 2);
-                jobs.push(job(plan, (figure, row(system, hot), f64::from(percent)), system, &shape));
+                jobs.push(job(plan, (figure, row(system, hot), f64::from(percent)), system, shape));
             }
         }
         for figure in [SHORT_BY_CI, LONG_BY_CI] {
             for (decade, hot) in CONTENDED.into_iter().enumerate() {
                 let shape = shape(figure, hot).with_distributed(share(SHARE), 2);
-                jobs.push(job(plan, (figure, system.to_owned(), decade as f64), system, &shape));
+                jobs.push(job(plan, (figure, system.to_owned(), decade as f64), system, shape));
             }
         }
     }

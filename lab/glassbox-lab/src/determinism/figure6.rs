@@ -84,8 +84,8 @@ pub(super) fn jobs(plan: &EvaluationPlan) -> Vec<EvaluationJob> {
                 ..WorkloadShape::long(LOW).with_distributed(share(percent), 2)
             };
             for volatility in VOLATILITY {
-                let (shape, x) = (WorkloadShape { volatility, ..shape.clone() }, f64::from(*dependent));
-                jobs.push(job(plan, (figure, row(HASH, volatility), x), named(HASH), shape.clone()));
+                let (shape, x) = (WorkloadShape { volatility, ..shape }, f64::from(*dependent));
+                jobs.push(job(plan, (figure, row(HASH, volatility), x), named(HASH), shape));
                 if BOUNDED.contains(&volatility) {
                     jobs.push(job(plan, (figure, bounded_row(volatility), x), bounded(), shape));
                 }

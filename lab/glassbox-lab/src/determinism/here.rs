@@ -147,6 +147,8 @@ fn predict(
         coordinator_message_ns: 0,
         client_ns: 0,
         client_message_ns: 0,
+        participant_message_ns: 0,
+        push_ns: 0,
     };
     let single = fit(none, |ns| simulated(&Costs { single_ns: ns, single_undo_ns: ns, ..costs }, 0));
     (costs.single_ns, costs.single_undo_ns) = (single, single);

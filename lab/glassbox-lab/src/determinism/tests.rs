@@ -14,7 +14,15 @@ use crate::measurement::Progress;
 use crate::points::{Points, ResultLine};
 use crate::report::page;
 
-struct Steps(Cell<usize>);
+/// Interrupts after so many steps.
+pub(super) struct Steps(Cell<usize>);
+
+impl Steps {
+    /// Never interrupts.
+    pub fn all() -> Self {
+        Self(Cell::new(usize::MAX))
+    }
+}
 
 impl Progress for Steps {
     fn step(&self, done: usize, of: usize, _: &str) {
@@ -57,7 +65,7 @@ fn line(point: crate::points::Point) -> ResultLine {
 #[test]
 fn every_figure_is_drawn_and_every_claim_has_a_verdict() {
     let _busy = busy();
-    let mut points = simulate(&tiny(), &Steps(Cell::new(usize::MAX)));
+    let mut points = simulate(&tiny(), &Steps::all());
     put_claims(&mut points);
     let claims = claims(&points);
     assert!(points.has(CHECKS) && claims.len() > 70, "{}", claims.len());
@@ -90,11 +98,11 @@ fn an_interrupted_run_keeps_its_results() {
 fn the_variant_with_the_most_throughput_is_shown() {
     let (_busy, plan) = (busy(), tiny());
     let shape = glassbox_sim::determinism::WorkloadShape::short(HIGH);
-    let of = |system: &str| plan.settings(named(system), shape.clone());
+    let of = |system: &str| plan.settings(named(system), shape);
     let mut both = EvaluationJob::new(figure1::SHORT, "both", 0.0, of(HASH));
     both.variants.push(of(TWIN));
     let alone = EvaluationJob::new(figure1::SHORT, "alone", 0.0, of(TWIN));
-    let points = run_all(&[both, alone], &Steps(Cell::new(usize::MAX)));
+    let points = run_all(&[both, alone], &Steps::all());
     let rate = |row| rate(&points, figure1::SHORT, row, 0.0).unwrap();
     assert_eq!(rate("both"), rate("alone"), "the lock thread limits the other one");
 }
@@ -108,7 +116,7 @@ fn a_claim_that_moves_with_an_input_and_does_not_say_so_is_found() {
     let run = |changed| {
         let plan = EvaluationPlan { changed, shares: vec![0, 20, 50], ..tiny() };
         let jobs = figure1::jobs(&plan).into_iter().filter(|job| job.figure == figure1::SHORT && job.x <= 20.0);
-        run_all(&jobs.collect::<Vec<_>>(), &Steps(Cell::new(usize::MAX)))
+        run_all(&jobs.collect::<Vec<_>>(), &Steps::all())
     };
     let before = run(None);
     let after = run(Some(changed));

@@ -50,6 +50,8 @@ pub(super) struct Client<W: Workload> {
     router: Router,
     caller: W::Caller,
     under_way: Option<UnderWay<CallOf<W>>>,
+    /// The time of its next call, while it pauses.
+    pub(super) calls_at_ns: Option<u64>,
     /// It makes no more calls.
     pub(super) ends: bool,
     /// It was stopped, and has no successor yet.
@@ -68,7 +70,20 @@ impl<W: Workload> Client<W> {
     pub(super) fn new(number: u32, router: Router, caller: W::Caller) -> Self {
         let (under_way, ends, away, history) = (None, false, false, Some(Vec::new()));
         let broken = BTreeSet::new();
-        Self { number, router, caller, under_way, ends, away, broken, finished: 0, several: 0, refused: 0, history }
+        Self {
+            number,
+            router,
+            caller,
+            under_way,
+            calls_at_ns: None,
+            ends,
+            away,
+            broken,
+            finished: 0,
+            several: 0,
+            refused: 0,
+            history,
+        }
     }
 
     /// A successor continues with the calls of this client, which was stopped.
@@ -154,7 +169,10 @@ impl<W: Workload> Client<W> {
                 Err(error) => Done::Failed(error.to_string()),
             };
             self.finish(it, now_ns, end);
-            self.call(now_ns, out);
+            match self.caller.pause_ns() {
+                0 => self.call(now_ns, out),
+                pause_ns => self.calls_at_ns = Some(now_ns + pause_ns),
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! The cost of each kind of work, in nanoseconds of virtual time.
 
-use glassbox_cluster::Work;
+use glassbox_cluster::{ExchangeContent, Message, Work};
 use serde::{Deserialize, Serialize};
 
 /// The cost of each kind of work. A partition's messages are included in it.
@@ -32,6 +32,12 @@ pub struct Costs {
     pub client_ns: u64,
     /// A client's additional cost of each message of a transaction that it coordinates.
     pub client_message_ns: u64,
+    /// A partition's additional cost of each message about a distributed transaction that it sends or receives.
+    #[serde(default)]
+    pub participant_message_ns: u64,
+    /// An executor's additional cost of the rows that it sends another participant: requesting their locks, reading.
+    #[serde(default)]
+    pub push_ns: u64,
 }
 
 impl Costs {
@@ -54,6 +60,8 @@ impl Costs {
             coordinator_message_ns: 11_400,
             client_ns: 0,
             client_message_ns: 0,
+            participant_message_ns: 0,
+            push_ns: 0,
         }
     }
 
@@ -82,6 +90,25 @@ impl Costs {
     /// The same, if messages that leave for a party at once cost as much as one.
     pub fn with_batches(self) -> Self {
         Self { shared_message_ns: self.message_ns().min(self.fragment_ns), ..self }
+    }
+
+    /// A partition's additional cost of a message that it sends or receives.
+    pub(super) fn of_participant(&self, message: &Message) -> u64 {
+        let is_of_distributed = matches!(
+            message,
+            Message::Exchange(_)
+                | Message::Fragment(_)
+                | Message::Result(_)
+                | Message::Decide { .. }
+                | Message::Waits(_)
+        );
+        if is_of_distributed { self.participant_message_ns } else { 0 }
+    }
+
+    /// Its additional cost of one that it sends.
+    pub(super) fn of_sending(&self, message: &Message) -> u64 {
+        let pushes = matches!(message, Message::Exchange(it) if matches!(it.content, ExchangeContent::Rows(_)));
+        self.of_participant(message) + if pushes { self.push_ns } else { 0 }
     }
 
     /// Whether messages that leave for a party at once are one.
@@ -134,7 +161,20 @@ impl Costs {
 
 #[cfg(test)]
 mod tests {
+    use glassbox_cluster::{Exchange, InputId};
+
     use super::*;
+
+    #[test]
+    fn rows_for_another_participant_cost_more_to_send_than_to_receive() {
+        let costs = Costs { participant_message_ns: 10, push_ns: 25, ..Costs::of_the_paper() };
+        let exchange =
+            |content| Message::Exchange(Box::new(Exchange { input: InputId { epoch: 1, index: 0 }, from: 0, content }));
+        let rows = exchange(ExchangeContent::Rows(Vec::new()));
+        assert_eq!((costs.of_sending(&rows), costs.of_participant(&rows)), (35, 10));
+        assert_eq!(costs.of_sending(&exchange(ExchangeContent::Vote(true))), 10);
+        assert_eq!(costs.of_sending(&Message::Ack { sequence: 1 }), 0);
+    }
 
     #[test]
     fn the_papers_numbers_for_tpcc_follow() {

@@ -13,6 +13,10 @@ pub(super) enum Event {
         life: u64,
     },
     LosePatience,
+    /// A client's pause is over.
+    CallAgain {
+        client: u32,
+    },
     /// A member does what is due.
     Tick {
         at: Address,

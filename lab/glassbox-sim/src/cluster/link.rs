@@ -19,12 +19,24 @@ pub struct Link {
     pub lost: u64,
     /// The delay of sending a lost message again.
     pub again_ns: u64,
+    /// The number of sites: partitions, coordinators and clients whose numbers are equal modulo this share one, and
+    /// messages within a site have no delay. 0: each party has a site of its own.
+    pub sites: u32,
 }
 
 impl Link {
     /// A link with this constant delay.
     pub fn of(base_ns: u64) -> Self {
-        Self { base_ns, coordinator_ns: base_ns, tail_ns: 0, lost: 0, again_ns: 200_000 }
+        Self { base_ns, coordinator_ns: base_ns, tail_ns: 0, lost: 0, again_ns: 200_000, sites: 0 }
+    }
+}
+
+/// The number that decides a party's site.
+fn number(of: Address) -> u32 {
+    match of {
+        Address::Replica { partition, .. } => partition.into(),
+        Address::Coordinator(number) => number.into(),
+        Address::Client(number) => number,
     }
 }
 
@@ -49,7 +61,9 @@ impl Links {
 
     /// The arrival time of a message that is sent now.
     pub(super) fn arrival(&mut self, from: Address, to: Address, now_ns: u64, dice: &mut Dice) -> u64 {
-        let tail = if self.link.tail_ns == 0 {
+        let sites = self.link.sites;
+        let is_within_site = sites > 0 && number(from) % sites == number(to) % sites;
+        let tail = if self.link.tail_ns == 0 || is_within_site {
             0
         } else {
             // The inverse of the exponential distribution, of a number that is never 0.
@@ -62,10 +76,29 @@ impl Links {
         }
         let cut = self.cuts.get(&(from, to)).copied().unwrap_or_default();
         let by_coordinator = [from, to].iter().any(|it| matches!(it, Address::Coordinator(_)));
-        let base_ns = if by_coordinator { self.link.coordinator_ns } else { self.link.base_ns };
+        let base_ns = match by_coordinator {
+            _ if is_within_site => 0,
+            true => self.link.coordinator_ns,
+            false => self.link.base_ns,
+        };
         let arrival = sent.max(cut) + base_ns + tail;
         let last = self.last.entry((from, to)).or_default();
         *last = arrival.max(*last);
         *last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_within_a_site_have_no_delay() {
+        let mut links = Links::new(Link { sites: 2, tail_ns: 50, ..Link::of(100) });
+        let mut arrival = |from, to| links.arrival(from, to, 1_000, &mut Dice(1));
+        let replica = |partition| Address::Replica { partition, replica: 0 };
+        assert_eq!(arrival(Address::Client(3), replica(1)), 1_000);
+        assert_eq!(arrival(Address::Coordinator(0), replica(0)), 1_000);
+        assert!(arrival(Address::Client(3), replica(0)) >= 1_100 && arrival(replica(1), replica(0)) >= 1_100);
     }
 }

@@ -28,6 +28,7 @@ pub use glassbox_workloads::ALL;
 pub use glassbox_workloads::contention::{Contention, ContentionCall, ContentionClient};
 pub use glassbox_workloads::micro::{Load, Micro};
 pub use link::Link;
+pub use microbenchmarks::ModelLoad;
 pub use settings::{Bug, Settings};
 pub use tpcc::Tpcc;
 pub use workload::{CallOf, Caller, OutputOf, Workload};

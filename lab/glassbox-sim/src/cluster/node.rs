@@ -113,6 +113,7 @@ impl<W: Workload> Node<W> {
                 }
                 // A batch is charged once.
                 _ if costs.has_batches() => 0,
+                (Machine::Member(_), message) if !self.is_coordinator() => costs.of_sending(message) * self.slow,
                 _ => self.message_ns(costs),
             },
             Action::Forget | Action::Report(_) | Action::Base(_) => 0,
@@ -132,6 +133,9 @@ impl<W: Workload> Node<W> {
             }
             (Machine::Client(_), _) => costs.client_ns * self.slow,
             (Machine::Member(_), Some((from, _))) if self.batch.continues(*from) => 0,
+            (Machine::Member(_), Some((_, (Some(packet), _)))) if !self.is_coordinator() => {
+                costs.of_participant(&packet.message) * self.slow
+            }
             (Machine::Member(_), _) => self.message_ns(costs),
         };
         owed_ns + message_ns

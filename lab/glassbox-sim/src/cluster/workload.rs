@@ -35,6 +35,11 @@ pub trait Caller {
     /// The next call.
     fn draw(&mut self) -> Self::Call;
 
+    /// The time from an answer to the next call.
+    fn pause_ns(&mut self) -> u64 {
+        0
+    }
+
     /// Sends it; its number at the router.
     fn send(call: &Self::Call, router: &mut Router, now_us: u64, out: &mut Outbox) -> u64;
 

@@ -260,6 +260,11 @@ impl<W: Workload> World<W> {
                 }
             }
             Event::LosePatience => self.lose_patience(),
+            Event::CallAgain { client: number } => {
+                let mut out = Outbox::default();
+                self.client(number).call(at_ns, &mut out);
+                self.carry_out(Address::Client(number), at_ns, out);
+            }
             Event::Tick { at, life } => self.tick(at, life),
             Event::Advise => {
                 self.advise();
@@ -440,9 +445,19 @@ impl<W: Workload> World<W> {
         let done_ns = self.carry_out(address, self.now_ns + received_ns, out);
         self.begin_due_base(address);
         self.go_on_ticking(address);
+        self.schedule_call(address);
         let worked_ns = done_ns - self.now_ns;
         self.nodes.get_mut(&address).expect("it was there a moment ago").worked_ns += worked_ns;
         self.schedule(done_ns, Event::Ready { at: address, life });
+    }
+
+    /// Schedules the next call of a client that pauses.
+    fn schedule_call(&mut self, address: Address) {
+        if let Address::Client(number) = address
+            && let Some(at_ns) = self.client(number).calls_at_ns.take()
+        {
+            self.schedule(at_ns, Event::CallAgain { client: number });
+        }
     }
 
     /// Lets queued parties work.

@@ -87,7 +87,7 @@ pub(super) fn uniform(dice: &mut Dice) -> f64 {
 }
 
 /// An exponentially distributed number with mean 1.
-pub(super) fn exponential(dice: &mut Dice) -> f64 {
+pub(crate) fn exponential(dice: &mut Dice) -> f64 {
     -(1.0 - uniform(dice)).ln()
 }
 

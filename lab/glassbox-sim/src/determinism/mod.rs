@@ -15,6 +15,9 @@
 //! - `workload`: the microbenchmark and a model of TPC-C;
 //! - `settings`: everything that can be chosen, with the constants and their origin.
 //!
+//! Production has one thread for each partition. In that shape ([`NodeShape::OneThread`]) the model can be compared with
+//! production's executors and partitions in the clusters of [`crate::cluster`], at the same costs; the laboratory does.
+//!
 //! Invariants, asserted in every run: conflicting transactions execute in the order of the log; every input ends once;
 //! there is progress. A run depends on its settings and its seed alone.
 //!
@@ -33,10 +36,11 @@ mod tests;
 mod twin;
 mod workload;
 
+pub(crate) use events::exponential;
 pub use local_clocks::{ClockOrder, ClockReport, ClockRule};
 pub use report::{Latencies, RunReport, TxnClass};
 pub use settings::{
-    Admission, BusyPart, ConflictRule, DeterministicSettings, EvaluationSettings, OfferedLoad, ProcessModel,
+    Admission, BusyPart, ConflictRule, DeterministicSettings, EvaluationSettings, NodeShape, OfferedLoad, ProcessModel,
     ServiceTimes, SlowNode, SystemKind, TwinSettings,
 };
 pub use workload::WorkloadShape;

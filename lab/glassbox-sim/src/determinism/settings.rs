@@ -5,7 +5,7 @@
 //! of 40 µs and other work `y` of 60 µs. The published code's batch sizes (200 long transactions of a node in 10 ms)
 //! confirm the sum. The network's delay and the cost of a message are assumptions.
 
-use glassbox_cluster::SchedulerKind;
+use glassbox_cluster::{Executor, SchedulerKind};
 
 use super::workload::WorkloadShape;
 
@@ -87,6 +87,8 @@ pub struct EvaluationSettings {
     pub nodes: usize,
     /// Cores of a node for transactions; the deterministic system's lock thread is one of them.
     pub cores: usize,
+    /// The division of a node's work among its threads.
+    pub shape: NodeShape,
     /// The transactions.
     pub workload: WorkloadShape,
     /// How many of them there are.
@@ -114,6 +116,7 @@ impl EvaluationSettings {
             system,
             nodes: 8,
             cores: 5,
+            shape: NodeShape::LockThread,
             workload,
             offered: OfferedLoad::Saturating,
             times: ServiceTimes::default(),
@@ -124,6 +127,20 @@ impl EvaluationSettings {
             seed,
             thorough: false,
         }
+    }
+
+    /// The same nodes in production's shape: one thread each, with production's limits and its restarts at once.
+    pub fn in_production(system: SystemKind, workload: WorkloadShape, seed: u64) -> Self {
+        let system = match system {
+            SystemKind::Deterministic(kind) => {
+                SystemKind::Deterministic(DeterministicSettings { max_in_flight: Executor::MAX_ACTIVE, ..kind })
+            }
+            SystemKind::Twin(kind) => {
+                SystemKind::Twin(TwinSettings { max_active: usize::MAX, max_waiting: usize::MAX, ..kind })
+            }
+        };
+        let times = ServiceTimes { resubmission_ns: 0, ..ServiceTimes::default() };
+        Self { cores: 1, shape: NodeShape::OneThread, times, ..Self::new(system, workload, seed) }
     }
 
     /// Transactions a second of a node whose workers never wait, without commit protocol.
@@ -143,11 +160,26 @@ impl EvaluationSettings {
             SystemKind::Deterministic(kind) => {
                 let lock =
                     per_key(if kind.scheduler == SchedulerKind::Vll { times.lock_vll_ns } else { times.lock_ns });
-                ((self.cores - 1) as f64 / work).min(1.0 / lock) * 1e9
+                match self.shape {
+                    NodeShape::LockThread => ((self.cores - 1) as f64 / work).min(1.0 / lock) * 1e9,
+                    NodeShape::OneThread => 1e9 / (work + lock),
+                }
             }
             SystemKind::Twin(_) => self.cores as f64 / (work + per_key(times.lock_ns)) * 1e9,
         }
     }
+}
+
+/// The division of a node's work among its threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeShape {
+    /// The paper's. Deterministic: a thread for locks, the others execute. Twin: all execute; the home's thread
+    /// coordinates, and machine 0 has the waits-for graph.
+    LockThread,
+    /// Production's: one thread does all. Deterministic: it executes and admits what it can before it receives its
+    /// next message. Twin: clients coordinate in two rounds and a decision, and the waits-for graph is on a machine of
+    /// its own.
+    OneThread,
 }
 
 /// One of the two systems.
@@ -269,6 +301,13 @@ pub enum OfferedLoad {
     Saturating,
     /// So many a second, whatever the nodes execute.
     PerSecond(f64),
+    /// Clients at each node, each of which calls again when its call has ended. No call is refused.
+    Clients {
+        /// Clients of a node.
+        count: usize,
+        /// The mean of the exponentially distributed time from an answer to the next call; 0: none.
+        pause_ns: u64,
+    },
 }
 
 /// A node that becomes slow: the last one, because the first one has the waits-for graph.

@@ -54,6 +54,38 @@ fn every_system_executes_every_input_once_in_an_order_that_explains_it() {
     }
 }
 
+/// Four nodes of one thread each, with clients that call again.
+fn in_production(system: SystemKind, shape: WorkloadShape, pause_ns: u64) -> EvaluationSettings {
+    let settings = EvaluationSettings::in_production(system, shape, 7);
+    let offered = OfferedLoad::Clients { count: 40, pause_ns };
+    EvaluationSettings { nodes: 4, warm_up_ms: 40, measured_ms: 40, offered, thorough: true, ..settings }
+}
+
+#[test]
+fn one_thread_executes_every_input_once_and_pays_for_its_locks() {
+    let rules = [ConflictRule::Detect, ConflictRule::WaitDie, ConflictRule::NoWait].map(twin);
+    for system in SchedulerKind::ALL.map(deterministic).into_iter().chain(rules) {
+        for (hot, pause_ns) in [(10, 0), (100, 2 * MS)] {
+            let shape = WorkloadShape::short(hot).with_distributed(0.3, 3);
+            let settings = in_production(system.clone(), shape, pause_ns);
+            let report = evaluate(&settings);
+            assert!(report.per_node() > 100.0 && report.per_node() < settings.cpu_bound(), "{system:?}");
+        }
+    }
+    for (system, per_second) in [(SchedulerKind::OrderedLocks, 10_000.0), (SchedulerKind::Vll, 12_920.0)] {
+        let settings = in_production(deterministic(system), WorkloadShape::short(10_000), 0);
+        let offered = OfferedLoad::Clients { count: 500, pause_ns: 0 };
+        let rate = evaluate(&EvaluationSettings { offered, ..settings }).per_node();
+        assert!((rate / per_second - 1.0).abs() < 0.02, "{rate} instead of {per_second}");
+    }
+}
+
+#[test]
+#[should_panic(expected = "Sorted is impossible")]
+fn clients_that_coordinate_cannot_lock_one_participant_after_the_other() {
+    evaluate(&in_production(twin(ConflictRule::Sorted), WorkloadShape::short(100), 0));
+}
+
 #[test]
 fn a_run_depends_on_its_seed_alone() {
     for system in [deterministic(SchedulerKind::OrderedLocks), twin(ConflictRule::Detect)] {

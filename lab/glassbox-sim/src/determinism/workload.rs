@@ -7,11 +7,13 @@
 //! one hot row in all, or two of one node. A remote New-Order writes one stock at another node, a remote Payment its
 //! customer there. Warehouses' and items' constant columns are not locked.
 
+use std::ops::Range;
+
 use glassbox_testing::dice::Dice;
 
 use super::events::uniform;
 
-/// Rows of a partition.
+/// Rows of a partition, as in the paper.
 const ROWS: u64 = 1_000_000;
 /// The most nodes that a transaction is on.
 pub(super) const MAX_PARTS: usize = 4;
@@ -22,8 +24,10 @@ const WAREHOUSES: u64 = 20;
 const DISTRICTS: u64 = 10;
 
 /// The shape of a workload.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WorkloadShape {
+    /// Rows of a partition.
+    pub rows: u64,
     /// Hot rows of a partition.
     pub hot: u64,
     /// The share of transactions on several nodes.
@@ -47,7 +51,8 @@ impl WorkloadShape {
     pub fn short(hot: u64) -> Self {
         let (participants, compute_ns, is_tpcc) = (2, 0, false);
         let (distributed, dependent, volatility, before_lookup) = (0.0, 0.0, 0.0, 0.0);
-        Self { hot, distributed, participants, compute_ns, dependent, volatility, before_lookup, is_tpcc }
+        let rows = ROWS;
+        Self { rows, hot, distributed, participants, compute_ns, dependent, volatility, before_lookup, is_tpcc }
     }
 
     /// Long ones: 15 µs more for each record.
@@ -65,13 +70,17 @@ impl WorkloadShape {
         Self { distributed, participants, ..self }
     }
 
+    fn cold(&self) -> Range<u64> {
+        self.hot..self.rows
+    }
+
     /// Records of a transaction on average.
     pub(super) fn keys_per_txn(&self) -> f64 {
         if self.is_tpcc { (12.0 + 3.0) / 2.0 } else { 10.0 }
     }
 
     /// Draws a transaction of a home.
-    pub(super) fn draw(&self, home: usize, nodes: usize, dice: &mut Dice) -> TxnKeys {
+    pub(crate) fn draw(&self, home: usize, nodes: usize, dice: &mut Dice) -> TxnKeys {
         let is_distributed = nodes > 1 && uniform(dice) < self.distributed;
         let is_dependent = self.dependent > 0.0 && uniform(dice) < self.dependent;
         let mut keys = TxnKeys { is_dependent, ..TxnKeys::default() };
@@ -100,7 +109,7 @@ impl WorkloadShape {
         };
         for (part, &cold) in keys.parts.iter_mut().zip(cold) {
             part.rows.push(dice.below(self.hot) as u32);
-            part.draw_cold(cold, self.hot, dice);
+            part.draw_cold(cold, self.cold(), dice);
         }
     }
 
@@ -115,27 +124,27 @@ impl WorkloadShape {
         home.rows.push((WAREHOUSES + warehouse * DISTRICTS + district) as u32);
         // The customer of a Payment; the customer and ten stocks of a New-Order.
         let cold = if is_payment { 1 } else { 11 };
-        home.draw_cold(cold - usize::from(!is_local), self.hot, dice);
+        home.draw_cold(cold - usize::from(!is_local), self.cold(), dice);
         if let Some(remote) = keys.parts.get_mut(1) {
-            remote.draw_cold(1, self.hot, dice);
+            remote.draw_cold(1, self.cold(), dice);
         }
     }
 }
 
 /// A transaction's records at one node.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct PartKeys {
+pub(crate) struct PartKeys {
     pub node: usize,
     /// The hot ones first.
     pub rows: Vec<u32>,
 }
 
 impl PartKeys {
-    /// Adds so many different cold rows, in order.
-    fn draw_cold(&mut self, cold: usize, hot: u64, dice: &mut Dice) {
+    /// Adds so many different rows of the cold ones, in order.
+    fn draw_cold(&mut self, count: usize, cold: Range<u64>, dice: &mut Dice) {
         let first = self.rows.len();
-        while self.rows.len() < first + cold {
-            let row = (hot + dice.below(ROWS - hot)) as u32;
+        while self.rows.len() < first + count {
+            let row = (cold.start + dice.below(cold.end - cold.start)) as u32;
             if !self.rows[first..].contains(&row) {
                 self.rows.push(row);
             }
@@ -147,7 +156,7 @@ impl PartKeys {
 
 /// A transaction's records; its home is the first participant.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct TxnKeys {
+pub(crate) struct TxnKeys {
     pub parts: Vec<PartKeys>,
     pub is_dependent: bool,
 }

@@ -21,7 +21,7 @@ use super::checks::{InputCount, RowOrderCheck};
 use super::events::{EventQueue, FifoLinks};
 use super::pace::{busy_of, next_stall};
 use super::report::{RunReport, TxnClass};
-use super::settings::{BusyPart, DeterministicSettings, EvaluationSettings, MS, US};
+use super::settings::{BusyPart, DeterministicSettings, EvaluationSettings, MS, OfferedLoad, US};
 use super::workload::{MAX_PARTS, TxnKeys};
 use glassbox_testing::dice::Dice;
 use node::{LockWork, OrderedNode, WorkerJob};
@@ -86,6 +86,10 @@ enum OrderedEvent {
     /// A client calls a dependent transaction.
     Call {
         slot: usize,
+    },
+    /// A client of a node calls again.
+    CallAgain {
+        home: usize,
     },
     /// The batches of an epoch have arrived at a node: parts of inputs, in order.
     Batch {
@@ -193,6 +197,9 @@ impl<'a> Cluster<'a> {
     }
 
     fn schedule_first(&mut self) {
+        if let OfferedLoad::Clients { count, .. } = self.settings.offered {
+            (0..self.settings.nodes).for_each(|home| (0..count).for_each(|_| self.call(home)));
+        }
         self.events.after(self.kind.epoch_ns, OrderedEvent::Epoch);
         if self.settings.max_lag_us.is_some() {
             self.events.after(Throttle::INTERVAL_US * US, OrderedEvent::Observe);
@@ -224,6 +231,7 @@ impl<'a> Cluster<'a> {
         match event {
             OrderedEvent::Epoch => self.end_epoch(),
             OrderedEvent::Call { slot } => self.look_up(slot),
+            OrderedEvent::CallAgain { home } => self.call(home),
             OrderedEvent::Batch { node, parts } => {
                 let now = self.events.now();
                 for (slot, part) in parts {
@@ -233,13 +241,13 @@ impl<'a> Cluster<'a> {
                     }
                     self.nodes[node].backlog.push_back((slot, part));
                 }
-                self.lock_next(node);
+                self.go_on(node);
             }
             OrderedEvent::LockEnd { node, work } => self.end_lock(node, work),
             OrderedEvent::WorkerEnd { node, job } => self.end_job(node, job),
             OrderedEvent::Arrive { node, job } => {
                 self.nodes[node].messages.push_back(job);
-                self.work_next(node);
+                self.go_on(node);
             }
             OrderedEvent::Observe => self.observe(),
             OrderedEvent::SlowDown => {

@@ -1,4 +1,4 @@
-//! A deterministic node: the lock thread and the workers.
+//! A deterministic node: the lock thread and the workers, or one thread that does the work of both.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use glassbox_cluster::{LogPlace, Scheduler, SchedulerKind, new_scheduler};
 use super::{Cluster, OpenInput, OrderedEvent, SLOT_BITS};
 use crate::determinism::events::uniform;
 use crate::determinism::pace::{JobCost, NodeLag, NodePace, paces};
-use crate::determinism::settings::{BusyPart, DeterministicSettings, EvaluationSettings};
+use crate::determinism::settings::{BusyPart, DeterministicSettings, EvaluationSettings, NodeShape};
 
 /// The table of all rows, for the scheduler.
 const SPACE: u32 = 1;
@@ -49,7 +49,9 @@ pub(super) struct OrderedNode {
     releases: VecDeque<(LogPlace, usize)>,
     is_locking: bool,
     in_flight: usize,
-    /// Messages and what they complete; reconnaissance; then ready inputs, which the scheduler has.
+    /// Inputs with all remote reads, the last one first; messages; reconnaissance; then ready inputs, which the scheduler
+    /// has. One thread ends ready inputs before it receives a message.
+    complete: Vec<WorkerJob>,
     pub messages: VecDeque<WorkerJob>,
     pub others: VecDeque<WorkerJob>,
     idle_workers: usize,
@@ -71,15 +73,24 @@ impl OrderedNode {
             releases: VecDeque::new(),
             is_locking: false,
             in_flight: 0,
+            complete: Vec::new(),
             messages: VecDeque::new(),
             others: VecDeque::new(),
-            idle_workers: settings.cores - 1,
+            idle_workers: match settings.shape {
+                NodeShape::LockThread => settings.cores - 1,
+                NodeShape::OneThread => 1,
+            },
             found: Vec::new(),
             outstanding: 0,
             arrived: 0.0,
             lag: NodeLag::default(),
         };
         paces(settings).into_iter().map(of).collect()
+    }
+
+    /// The next message, or reconnaissance.
+    fn next_received(&mut self) -> Option<WorkerJob> {
+        self.messages.pop_front().or_else(|| self.others.pop_front())
     }
 }
 
@@ -97,33 +108,86 @@ fn declared(rows: &[u32], is_whole: bool) -> DeclaredKeys {
 }
 
 impl Cluster<'_> {
-    /// Gives the lock thread its next work: releases before requests.
-    pub(super) fn lock_next(&mut self, at: usize) {
-        let max_in_flight = self.kind.max_in_flight;
-        let node = &mut self.nodes[at];
-        if node.is_locking {
+    /// Gives idle threads work.
+    pub(super) fn go_on(&mut self, at: usize) {
+        match self.settings.shape {
+            NodeShape::LockThread => {
+                self.work_next(at);
+                self.lock_next(at);
+            }
+            NodeShape::OneThread => self.step(at),
+        }
+    }
+
+    /// Gives the lock thread its next work, unless it has some.
+    fn lock_next(&mut self, at: usize) {
+        if !self.nodes[at].is_locking
+            && let Some(work) = self.next_release(at).or_else(|| self.next_request(at))
+        {
+            self.begin_lock(at, work);
+        }
+    }
+
+    /// Gives idle workers work: messages first.
+    fn work_next(&mut self, at: usize) {
+        while self.nodes[at].idle_workers > 0 {
+            let node = &mut self.nodes[at];
+            let next = node.complete.pop().or_else(|| node.next_received());
+            let Some(job) = next.or_else(|| self.next_ready(at)) else { return };
+            self.begin_work(at, job);
+        }
+    }
+
+    /// Gives an only thread its next work, in production's order: inputs that can end, then requests, then a message.
+    fn step(&mut self, at: usize) {
+        if self.nodes[at].idle_workers == 0 {
             return;
         }
-        let (work, rows) = if let Some((place, rows)) = node.releases.pop_front() {
-            (LockWork::Release { place }, rows)
-        } else if node.in_flight < max_in_flight {
-            let next = if self.kind.is_canary { node.backlog.pop_back() } else { node.backlog.pop_front() };
-            let Some((slot, part)) = next else { return };
-            (LockWork::Request { slot, part }, self.inputs[slot].keys.parts[part].rows.len())
-        } else {
-            return;
-        };
-        node.is_locking = true;
+        if let Some(work) = self.next_release(at) {
+            self.begin_lock(at, work);
+        } else if let Some(job) = self.nodes[at].complete.pop().or_else(|| self.next_ready(at)) {
+            self.begin_work(at, job);
+        } else if let Some(work) = self.next_request(at) {
+            self.begin_lock(at, work);
+        } else if let Some(job) = self.nodes[at].next_received() {
+            self.begin_work(at, job);
+        }
+    }
+
+    fn next_release(&mut self, at: usize) -> Option<(LockWork, usize)> {
+        self.nodes[at].releases.pop_front().map(|(place, rows)| (LockWork::Release { place }, rows))
+    }
+
+    /// The request of the next input's locks, unless too many inputs have theirs.
+    fn next_request(&mut self, at: usize) -> Option<(LockWork, usize)> {
+        let node = &mut self.nodes[at];
+        if node.in_flight >= self.kind.max_in_flight {
+            return None;
+        }
+        let next = if self.kind.is_canary { node.backlog.pop_back() } else { node.backlog.pop_front() };
+        let (slot, part) = next?;
+        Some((LockWork::Request { slot, part }, self.inputs[slot].keys.parts[part].rows.len()))
+    }
+
+    fn begin_lock(&mut self, at: usize, (work, rows): (LockWork, usize)) {
         let times = &self.settings.times;
         let lock_ns = if self.kind.scheduler == SchedulerKind::Vll { times.lock_vll_ns } else { times.lock_ns };
         let cost = JobCost::of(BusyPart::Locks, rows as u64 * lock_ns / 2);
+        let node = &mut self.nodes[at];
+        match self.settings.shape {
+            NodeShape::LockThread => node.is_locking = true,
+            NodeShape::OneThread => node.idle_workers -= 1,
+        }
         let ns = node.pace.begin(cost, self.events.now(), &mut self.dice);
         self.events.after(ns, OrderedEvent::LockEnd { node: at, work });
     }
 
     pub(super) fn end_lock(&mut self, at: usize, work: LockWork) {
         let node = &mut self.nodes[at];
-        node.is_locking = false;
+        match self.settings.shape {
+            NodeShape::LockThread => node.is_locking = false,
+            NodeShape::OneThread => node.idle_workers += 1,
+        }
         match work {
             LockWork::Request { slot, part } => {
                 let input = &self.inputs[slot];
@@ -135,22 +199,15 @@ impl Cluster<'_> {
                 node.in_flight -= 1;
             }
         }
-        self.work_next(at);
-        self.lock_next(at);
+        self.go_on(at);
     }
 
-    /// Gives idle workers work: messages first.
-    pub(super) fn work_next(&mut self, at: usize) {
-        while self.nodes[at].idle_workers > 0 {
-            let node = &mut self.nodes[at];
-            let next = node.messages.pop_front().or_else(|| node.others.pop_front());
-            let Some(job) = next.or_else(|| self.next_ready(at)) else { return };
-            let cost = self.begin_job(at, job);
-            let node = &mut self.nodes[at];
-            node.idle_workers -= 1;
-            let ns = node.pace.begin(cost, self.events.now(), &mut self.dice);
-            self.events.after(ns, OrderedEvent::WorkerEnd { node: at, job });
-        }
+    fn begin_work(&mut self, at: usize, job: WorkerJob) {
+        let cost = self.begin_job(at, job);
+        let node = &mut self.nodes[at];
+        node.idle_workers -= 1;
+        let ns = node.pace.begin(cost, self.events.now(), &mut self.dice);
+        self.events.after(ns, OrderedEvent::WorkerEnd { node: at, job });
     }
 
     /// The next input that the scheduler lets run.
@@ -251,7 +308,7 @@ impl Cluster<'_> {
             WorkerJob::Start { slot, part } => self.end_start(at, slot, part),
             WorkerJob::Finish { slot, part } => self.end_part(at, slot, part),
         }
-        self.work_next(at);
+        self.go_on(at);
     }
 
     fn send(&mut self, (from, to): (usize, usize), job: WorkerJob) {
@@ -282,7 +339,7 @@ impl Cluster<'_> {
             if input.is_outdated {
                 self.end_part(at, slot, part);
             } else {
-                self.nodes[at].messages.push_front(WorkerJob::Finish { slot, part });
+                self.nodes[at].complete.push(WorkerJob::Finish { slot, part });
             }
         }
     }
@@ -297,6 +354,8 @@ impl Cluster<'_> {
         if input.remaining == 0 {
             self.end_input(slot);
         }
-        self.lock_next(at);
+        if self.settings.shape == NodeShape::LockThread {
+            self.lock_next(at);
+        }
     }
 }

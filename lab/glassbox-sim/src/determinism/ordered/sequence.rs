@@ -2,7 +2,7 @@
 
 use super::node::WorkerJob;
 use super::{Cluster, OpenInput, OrderedEvent, PartRun};
-use crate::determinism::events::uniform;
+use crate::determinism::events::{exponential, uniform};
 use crate::determinism::settings::OfferedLoad;
 use crate::determinism::workload::MAX_PARTS;
 
@@ -56,6 +56,7 @@ impl Cluster<'_> {
                 node.arrived -= whole;
                 whole as usize
             }
+            OfferedLoad::Clients { .. } => 0,
         };
         for nth in 0..calls {
             let keys = self.settings.workload.draw(home, self.nodes.len(), &mut self.dice);
@@ -79,6 +80,23 @@ impl Cluster<'_> {
         }
     }
 
+    /// One of a node's clients calls, unless the clients have ended.
+    pub(super) fn call(&mut self, home: usize) {
+        if !self.accepts {
+            return;
+        }
+        let keys = self.settings.workload.draw(home, self.nodes.len(), &mut self.dice);
+        self.count.issue();
+        self.nodes[home].outstanding += 1;
+        let is_dependent = keys.is_dependent;
+        let slot = self.open(OpenInput { called_at: self.events.now(), keys, ..OpenInput::default() });
+        if is_dependent {
+            self.look_up(slot);
+        } else {
+            self.nodes[home].found.push(slot);
+        }
+    }
+
     /// Gives an input a slot.
     fn open(&mut self, input: OpenInput) -> usize {
         if let Some(slot) = self.free.pop() {
@@ -95,7 +113,7 @@ impl Cluster<'_> {
         let home = self.inputs[slot].home();
         self.report.tries += u64::from(self.events.now() >= self.measured.0);
         self.nodes[home].others.push_back(WorkerJob::LookUp { slot });
-        self.work_next(home);
+        self.go_on(home);
     }
 
     /// All participants have ended: the input is answered, or begins with a new reconnaissance.
@@ -117,5 +135,13 @@ impl Cluster<'_> {
         self.nodes[home].outstanding -= 1;
         self.count.end();
         self.free.push(slot);
+        match self.settings.offered {
+            OfferedLoad::Clients { pause_ns: 0, .. } => self.call(home),
+            OfferedLoad::Clients { pause_ns, .. } => {
+                let pause = (pause_ns as f64 * exponential(&mut self.dice)) as u64;
+                self.events.after(pause, OrderedEvent::CallAgain { home });
+            }
+            OfferedLoad::Saturating | OfferedLoad::PerSecond(_) => {}
+        }
     }
 }

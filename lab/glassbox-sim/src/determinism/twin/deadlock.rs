@@ -3,7 +3,7 @@
 use super::locks::LockAnswer;
 use super::{JobEnd, NewWork, PartId, PartPhase, SLOT_BITS, TwinCluster, TwinEvent, TwinMessage};
 use crate::determinism::pace::JobCost;
-use crate::determinism::settings::{BusyPart, ConflictRule};
+use crate::determinism::settings::{BusyPart, ConflictRule, NodeShape};
 
 impl TwinCluster<'_> {
     fn detects(&self) -> bool {
@@ -119,6 +119,9 @@ impl TwinCluster<'_> {
     /// A victim is new work of its home again.
     pub(super) fn resubmit(&mut self, slot: usize) {
         let id = self.begin_attempt(slot);
+        if self.settings.shape == NodeShape::OneThread {
+            return self.submit(id);
+        }
         let home = self.txns[slot].keys.parts[0].node;
         self.take_in(home, NewWork::Victim(id));
         self.work_next(home);

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::determinism::events::uniform;
 use crate::determinism::pace::JobCost;
-use crate::determinism::settings::{Admission, BusyPart, ConflictRule, OfferedLoad, ProcessModel};
+use crate::determinism::settings::{Admission, BusyPart, ConflictRule, NodeShape, OfferedLoad, ProcessModel};
 use crate::determinism::workload::{MAX_PARTS, TxnKeys};
 
 impl TwinCluster<'_> {
@@ -14,8 +14,14 @@ impl TwinCluster<'_> {
     pub(super) fn work_next(&mut self, at: usize) {
         while self.nodes[at].idle_workers > 0 {
             let node = &mut self.nodes[at];
-            let next = node.messages.pop_front().map(TwinJob::Receive).or_else(|| node.resumed.pop_front());
-            let Some(job) = next.or_else(|| self.admit(at)) else { return };
+            let next = match self.settings.shape {
+                NodeShape::LockThread => {
+                    let received = node.messages.pop_front().map(TwinJob::Receive);
+                    received.or_else(|| node.resumed.pop_front()).or_else(|| self.admit(at))
+                }
+                NodeShape::OneThread => node.next_of_one_thread(),
+            };
+            let Some(job) = next else { return };
             let (cost, end) = self.begin_job(at, job);
             let node = &mut self.nodes[at];
             node.idle_workers -= 1;
@@ -82,7 +88,7 @@ impl TwinCluster<'_> {
         }
     }
 
-    fn open(&mut self, called_at: u64, keys: TxnKeys) -> PartId {
+    pub(super) fn open(&mut self, called_at: u64, keys: TxnKeys) -> PartId {
         self.count.issue();
         let slot = self.free.pop().unwrap_or_else(|| {
             self.txns.push(OpenTxn::default());
@@ -127,7 +133,7 @@ impl TwinCluster<'_> {
     }
 
     /// Sends a message to another participant.
-    fn send_to(&mut self, from: usize, id: PartId, to: usize, message: fn(PartId) -> TwinMessage) {
+    pub(super) fn send_to(&mut self, from: usize, id: PartId, to: usize, message: fn(PartId) -> TwinMessage) {
         let node = self.txns[id.slot].keys.parts[to].node;
         self.send((from, node), message(PartId { part: to, ..id }));
     }
@@ -157,6 +163,7 @@ impl TwinCluster<'_> {
                 let run = rows * self.settings.times.record_ns / 2 + self.settings.workload.compute_ns;
                 let txn = &self.txns[id.slot];
                 let messages = match self.kind.two_phase_commit {
+                    true if self.is_one_thread() => 1,
                     true if id.part == 0 => txn.keys.parts.len() as u64 - 1,
                     true => u64::from(txn.parts[id.part].is_asked),
                     false => 0,
@@ -187,7 +194,7 @@ impl TwinCluster<'_> {
             }
             TwinMessage::Commit(id) => {
                 debug_assert!(self.txns[id.slot].keys.parts[id.part].node == at);
-                (commit(2), end)
+                (commit(if self.is_one_thread() { 1 } else { 2 }), end)
             }
             TwinMessage::Committed(_) => (commit(1), end),
         }
@@ -225,6 +232,7 @@ impl TwinCluster<'_> {
         let (count, parts) = (rows.len() as u64, self.txns[id.slot].keys.parts.len() as u64);
         self.txns[id.slot].keys.parts[id.part].rows = rows;
         let is_dependent = self.txns[id.slot].keys.is_dependent;
+        let messages = if self.is_one_thread() { 1 } else { parts - 1 };
         let part = &mut self.txns[id.slot].parts[id.part];
         (part.locked, part.phase) = (locked, PartPhase::Locking);
         let times = &self.settings.times;
@@ -239,7 +247,7 @@ impl TwinCluster<'_> {
                 let lookup = if is_dependent && id.part == 0 { times.lookup_ns } else { 0 };
                 let read = match parts {
                     1 => count * times.record_ns + self.settings.workload.compute_ns,
-                    _ => count * times.record_ns / 2 + (parts - 1) * message,
+                    _ => count * times.record_ns / 2 + messages * message,
                 };
                 cost.and(BusyPart::Useful, read + lookup)
             }
@@ -252,7 +260,7 @@ impl TwinCluster<'_> {
         self.activate(at, id);
         let message = self.settings.times.message_ns;
         let others = self.txns[id.slot].keys.parts.len() as u64 - 1;
-        if id.part > 0 {
+        if id.part > 0 || self.is_one_thread() && others > 0 {
             return JobCost::of(BusyPart::Useful, message);
         }
         if self.kind.rule == ConflictRule::Sorted || others == 0 {
@@ -290,6 +298,9 @@ impl TwinCluster<'_> {
             return self.end_part(at, id);
         }
         txn.parts[id.part].phase = PartPhase::HasRead;
+        if self.is_one_thread() {
+            return self.report_round(at, id);
+        }
         self.send_to_others(at, id, TwinMessage::Push);
         if self.kind.rule == ConflictRule::Sorted
             && let Some(next) = self.next_part(id, Some(at))
@@ -312,8 +323,11 @@ impl TwinCluster<'_> {
         if !self.kind.two_phase_commit {
             return self.end_part(at, id);
         }
+        self.txns[id.slot].parts[id.part].phase = PartPhase::HasRun;
+        if self.is_one_thread() {
+            return self.report_round(at, id);
+        }
         let txn = &mut self.txns[id.slot];
-        txn.parts[id.part].phase = PartPhase::HasRun;
         if id.part == 0 {
             txn.awaited = txn.keys.parts.len() - 1;
             self.send_to_others(at, id, TwinMessage::Prepare);
@@ -325,8 +339,9 @@ impl TwinCluster<'_> {
     fn end_receive(&mut self, at: usize, message: TwinMessage) {
         match message {
             TwinMessage::Push(id) => {
+                let is_from_client = self.is_one_thread();
                 if let Some(txn) = self.txn_of(id) {
-                    txn.parts[id.part].received += 1;
+                    txn.parts[id.part].received += if is_from_client { txn.keys.parts.len() - 1 } else { 1 };
                     self.continue_part(at, id);
                 }
             }
@@ -351,7 +366,9 @@ impl TwinCluster<'_> {
                 }
             }
             TwinMessage::Commit(id) => {
-                self.send_to(at, id, 0, TwinMessage::Committed);
+                if !self.is_one_thread() {
+                    self.send_to(at, id, 0, TwinMessage::Committed);
+                }
                 self.end_part(at, id);
             }
             TwinMessage::Begin(_) | TwinMessage::Abort(_) | TwinMessage::Wait { .. } => {}
@@ -366,12 +383,10 @@ impl TwinCluster<'_> {
         if self.txns[id.slot].remaining > 0 {
             return;
         }
-        let now = self.events.now();
-        let is_measured = (self.measured.0..self.measured.1).contains(&now);
-        let txn = &mut self.txns[id.slot];
-        let (home, class, latency) = (txn.keys.parts[0].node, txn.class(), now - txn.called_at);
-        txn.attempt = 0;
-        self.report.finish(home, class, (now, latency), is_measured);
+        if !self.is_one_thread() || self.txns[id.slot].is_local() || !self.kind.two_phase_commit {
+            self.answer(id.slot);
+        }
+        self.txns[id.slot].attempt = 0;
         self.count.end();
         self.free.push(id.slot);
     }

@@ -9,10 +9,13 @@
 //! graph: each wait sends it an edge, and each grant another message ([`deadlock`]). Machine 0 is a node of the
 //! cluster, so the edges need the time of its workers.
 //!
+//! In production's shape clients coordinate ([`client`]), and the graph is on a machine of its own.
+//!
 //! Admission ([`execute`]): a worker has up to 100 transactions, and a node on which 40 wait for locks begins no new
 //! work. The published code applies the second rule to the parts of other nodes' transactions too: then the other
 //! half of a transaction that holds locks elsewhere is never begun, a deadlock that no waits-for graph shows.
 
+mod client;
 mod deadlock;
 mod execute;
 mod locks;
@@ -25,7 +28,9 @@ use super::checks::{InputCount, RowOrderCheck};
 use super::events::{EventQueue, FifoLinks};
 use super::pace::{NodeLag, NodePace, busy_of, next_stall, paces};
 use super::report::{RunReport, TxnClass};
-use super::settings::{Admission, BusyPart, EvaluationSettings, MS, OfferedLoad, ProcessModel, TwinSettings, US};
+use super::settings::{
+    Admission, BusyPart, EvaluationSettings, MS, NodeShape, OfferedLoad, ProcessModel, TwinSettings, US,
+};
 use super::workload::{MAX_PARTS, TxnKeys};
 use glassbox_testing::dice::Dice;
 use locks::RowLocks;
@@ -184,6 +189,14 @@ enum TwinEvent {
     Call {
         node: usize,
     },
+    /// A client of a node calls again.
+    CallAgain {
+        home: usize,
+    },
+    /// The client that coordinates a transaction receives the end of a part's round.
+    Report {
+        of: PartId,
+    },
     Observe,
     SlowDown,
     Stall {
@@ -235,7 +248,13 @@ const DRAIN_MS: u64 = 20_000;
 
 impl<'a> TwinCluster<'a> {
     /// A cluster without transactions.
+    ///
+    /// # Panics
+    /// When production has no such twin.
     pub fn new(settings: &'a EvaluationSettings, kind: TwinSettings) -> Self {
+        if settings.shape == NodeShape::OneThread {
+            client::assert_possible(settings, &kind);
+        }
         let node = |pace| TwinNode {
             pace,
             locks: RowLocks::default(),
@@ -307,8 +326,12 @@ impl<'a> TwinCluster<'a> {
             if self.settings.times.stalls_per_s > 0.0 {
                 self.schedule_stall(node);
             }
-            if self.settings.offered == OfferedLoad::Saturating {
-                (0..self.kind.queued_calls).for_each(|_| self.nodes[node].intake.push_back((0, NewWork::Call)));
+            match self.settings.offered {
+                OfferedLoad::Saturating => {
+                    (0..self.kind.queued_calls).for_each(|_| self.nodes[node].intake.push_back((0, NewWork::Call)));
+                }
+                OfferedLoad::Clients { count, .. } => (0..count).for_each(|_| self.call_again(node)),
+                OfferedLoad::PerSecond(_) => {}
             }
             self.work_next(node);
         }
@@ -336,9 +359,12 @@ impl<'a> TwinCluster<'a> {
                 self.end_job(node, end);
                 self.work_next(node);
             }
+            TwinEvent::Arrive { message: TwinMessage::Wait { of, at, behind }, .. } if self.is_one_thread() => {
+                self.begin_edge(of, at, behind);
+            }
             TwinEvent::Arrive { node, message } => {
                 match message {
-                    TwinMessage::Begin(part) => self.take_in(node, NewWork::Part(part)),
+                    TwinMessage::Begin(part) if !self.is_one_thread() => self.take_in(node, NewWork::Part(part)),
                     message => self.nodes[node].messages.push_back(message),
                 }
                 self.work_next(node);
@@ -348,6 +374,8 @@ impl<'a> TwinCluster<'a> {
                 self.nodes[node].awaits_call = false;
                 self.work_next(node);
             }
+            TwinEvent::CallAgain { home } => self.call_again(home),
+            TwinEvent::Report { of } => self.end_report(of),
             TwinEvent::Observe => self.observe(),
             TwinEvent::SlowDown => {
                 if let (Some(slow), Some(last)) = (self.settings.slow, self.nodes.last_mut()) {
@@ -387,6 +415,11 @@ impl<'a> TwinCluster<'a> {
     fn send(&mut self, (from, to): (usize, usize), message: TwinMessage) {
         let at = self.links.arrival((from, to), self.events.now(), &mut self.dice);
         self.events.at(at, TwinEvent::Arrive { node: to, message });
+    }
+
+    /// Whether clients coordinate, and a machine of its own has the waits-for graph.
+    fn is_one_thread(&self) -> bool {
+        self.settings.shape == NodeShape::OneThread
     }
 
     /// The cost of a thread that goes on, where threads block.
