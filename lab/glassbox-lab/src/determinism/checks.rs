@@ -1,7 +1,9 @@
 //! All claims of the paper, and the goals, with their verdicts.
 
 use super::inputs::{INPUTS, Input};
-use super::{fair, figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, local_clocks, sensitivity};
+use super::{
+    fair, figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, in_flight, local_clocks, sensitivity,
+};
 use crate::claim::{self, Claim, Outcome};
 use crate::points::Points;
 use crate::section::Table;
@@ -18,6 +20,7 @@ fn of_paper(points: &Points) -> Vec<Claim> {
         figure7::claims(points),
         figure8::claims(points),
         sensitivity::claims(points),
+        in_flight::claims(points),
         local_clocks::claims(points),
     ];
     figures.into_iter().flatten().flatten().collect()

@@ -20,6 +20,7 @@ pub(super) const VOLATILE: &str = "changes of an index entry";
 pub(super) const SLOW: &str = "speed of the slow node";
 pub(super) const OFFERED: &str = "offered load";
 pub(super) const TAIL: &str = "stalls of a node";
+pub(super) const IN_FLIGHT: &str = "transactions in flight";
 pub(super) const NONE_DISTRIBUTED: &str = "share of distributed transactions";
 
 /// An input.
@@ -150,9 +151,10 @@ pub static INPUTS: [Input; 21] = [
         change: Change::Time(|it| &mut it.times.switch_ns),
     },
     Input {
-        name: "transactions in flight",
+        name: IN_FLIGHT,
         value: "deterministic: 2,000, with VLL 400; twin: 100 for a worker, no new work while 40 wait",
-        origin: "the published code's; VLL: as many as its counters can tell apart",
+        origin: "the published code's; VLL: as many as its counters can tell apart; production's 128 are in the figure \
+                 Transactions in flight",
         change: Change::Early(|it, factor| {
             let more = |count: &mut usize| *count = (*count as f64 * factor).round() as usize;
             match &mut it.system {

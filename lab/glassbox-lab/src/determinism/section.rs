@@ -6,8 +6,8 @@ use super::plan::HIGH;
 use super::plot::Plot;
 use super::systems::{TWIN, VLL};
 use super::{
-    checks, fair, figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, local_clocks, sensitivity,
-    table1,
+    checks, fair, figure1, figure2, figure3, figure4, figure5, figure6, figure7, figure8, in_flight, local_clocks,
+    sensitivity, table1,
 };
 use crate::points::Points;
 use crate::section::{Figure, Section, Table};
@@ -28,7 +28,7 @@ fn plots() -> Vec<Plot> {
     plots.extend(figure6::plots());
     plots.extend([figure7::PLOT, figure8::PLOT]);
     plots.extend(fair::plots());
-    plots.extend([sensitivity::PLOT, local_clocks::PLOT]);
+    plots.extend([sensitivity::PLOT, in_flight::PLOT, local_clocks::PLOT]);
     plots
 }
 
@@ -66,6 +66,7 @@ pub fn section(points: &Points) -> Section {
     figures.extend(figure8::figure(points));
     figures.extend(fair::figures(points));
     figures.extend(sensitivity::figure(points));
+    figures.extend(in_flight::figure(points));
     figures.extend(local_clocks::figure(points));
     let table = |title: &str, caption: &str, table: Option<Table>| {
         table.map(|table| Figure::of_table(format!("{title} (simulated)"), caption, table))

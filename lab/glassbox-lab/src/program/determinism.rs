@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context, ensure};
 use clap::Args;
 use glassbox_lab::claim::outcomes;
+use glassbox_lab::determinism::constants;
 use glassbox_lab::determinism::here::{self, HerePlan};
 use glassbox_lab::determinism::inputs::{ChangedInput, INPUTS};
+use glassbox_lab::determinism::validate::{self, ValidationPlan, validate};
 use glassbox_lab::determinism::{self, EXPERIMENT, EvaluationPlan, followers, put_claims, section, simulate, tables};
 use glassbox_lab::points;
 use serde_json::json;
@@ -21,8 +23,10 @@ use glassbox_program::results::report_to;
 ///
 /// Figures 1 to 8 and Table 1 of "An Evaluation of the Advantages and Disadvantages of Deterministic Database
 /// Systems" (VLDB 2014), in virtual time, by a model of nodes with several cores; the same seed gives the same
-/// numbers everywhere. Each claim of the paper and each goal has a verdict. Writes a page and its numbers to the
-/// directory of results. Fails if a claim does not hold for which no reason is known.
+/// numbers everywhere, but for Figures 1a and 1c with this machine's constants. Each claim of the paper and each goal
+/// has a verdict, and the model is compared with production's code at some points. Writes a page and its numbers to
+/// the directory of results. Fails if a claim does not hold for which no reason is known, or if the model differs from
+/// production by more than its bounds.
 #[derive(Args)]
 pub struct DeterminismArguments {
     /// Simulate less: fewer points, each for a shorter time
@@ -42,7 +46,12 @@ pub struct DeterminismArguments {
     /// With --inputs: multiply only this one, such as "time of a lock"
     #[arg(long, value_name = "NAME", requires = "inputs")]
     input: Option<String>,
-    /// Directory of the page and the results: determinism.html, determinism.jsonl; determinism-here… with --here
+    /// Instead, only run the model in production's shape next to production's sequencers, executors, partitions and rows,
+    /// at the same costs, and print the model's error; a minute
+    #[arg(long, conflicts_with_all = ["here", "inputs", "figure"])]
+    validate: bool,
+    /// Directory of the page and the results: determinism.html, determinism.jsonl; determinism-here… with --here,
+    /// determinism-validated… with --validate
     #[arg(long, value_name = "DIR", default_value = DIRECTORY)]
     results: PathBuf,
     /// Also write the results as JSON lines to this file; -: to standard output, with the report on standard error
@@ -71,6 +80,11 @@ pub fn run(arguments: &DeterminismArguments) -> anyhow::Result<Verdict> {
     if *inputs {
         return run_inputs(&plan, arguments.input.as_deref(), &mut *out);
     }
+    if arguments.validate {
+        let (group, is_explained) = run_validation(arguments, &mut *out)?;
+        store(arguments, validate::EXPERIMENT, &[group], "The model next to production's code", &mut *out)?;
+        return Ok(verdict(is_explained));
+    }
     let commit = glassbox_program::COMMIT;
     writeln!(out, "Deterministic execution, simulated; {} ms of virtual time\ncommit {commit}", plan.measured_ms)?;
     let bar = MeasurementBar::new();
@@ -93,8 +107,55 @@ pub fn run(arguments: &DeterminismArguments) -> anyhow::Result<Verdict> {
         "seed": plan.seed,
     });
     let group = Group { experiment: EXPERIMENT, simulated: true, configuration, points };
-    store(arguments, &group, "Deterministic execution", &mut *out)?;
-    Ok(if are_explained { Verdict::Good } else { Verdict::Bad })
+    let (mut groups, mut is_valid) = (vec![group], true);
+    if arguments.figure.is_none() {
+        let validation = run_validation(arguments, &mut *out)?;
+        is_valid = validation.1;
+        groups.extend([validation.0, run_constants(arguments, &mut *out)?]);
+    }
+    store(arguments, EXPERIMENT, &groups, "Deterministic execution", &mut *out)?;
+    Ok(verdict(are_explained && is_valid))
+}
+
+fn verdict(is_good: bool) -> Verdict {
+    if is_good { Verdict::Good } else { Verdict::Bad }
+}
+
+/// Compares the model with production's code; whether the model's errors are within their bounds.
+fn run_validation(arguments: &DeterminismArguments, out: &mut dyn Write) -> anyhow::Result<(Group, bool)> {
+    let DeterminismArguments { quick, seed, .. } = arguments;
+    let plan = ValidationPlan::new(*quick, *seed);
+    writeln!(out, "\nThe model in production's shape, next to production's code; {} ms", plan.measured_ms)?;
+    let bar = MeasurementBar::new();
+    let mut points = validate(&plan, &bar);
+    bar.0.finish_and_clear();
+    validate::put_claims(&mut points);
+    for table in validate::tables(&points) {
+        writeln!(out, "\n{}", of_report(&table))?;
+    }
+    let is_valid = put_surprises(&validate::claims(&points), out)?;
+    let configuration = json!({
+        "quick": quick,
+        "virtual_ms": plan.measured_ms,
+        "warm_up_ms": plan.warm_up_ms,
+        "rows": plan.rows,
+        "seed": plan.seed,
+    });
+    Ok((Group { experiment: validate::EXPERIMENT, simulated: true, configuration, points }, is_valid))
+}
+
+/// Measures this machine's constants, and simulates with them.
+fn run_constants(arguments: &DeterminismArguments, out: &mut dyn Write) -> anyhow::Result<Group> {
+    let DeterminismArguments { quick, seed, .. } = arguments;
+    let times = constants::measure(*quick)?;
+    let bar = MeasurementBar::new();
+    let points = constants::simulate(&times, *quick, *seed, &bar);
+    bar.0.finish_and_clear();
+    for table in constants::tables(&points) {
+        writeln!(out, "\n{}", of_report(&table))?;
+    }
+    let configuration = json!({ "quick": quick, "seed": seed });
+    Ok(Group { experiment: constants::EXPERIMENT, simulated: true, configuration, points })
 }
 
 /// Changes each input, or one, and looks for claims that follow from it: with a larger one, and again with a smaller one.
@@ -154,15 +215,21 @@ fn run_here(arguments: &DeterminismArguments, out: &mut dyn Write) -> anyhow::Re
     let configuration =
         json!({ "quick": quick, "ms": plan.time.as_millis() as u64, "rounds": plan.rounds, "seed": plan.seed });
     let group = Group { experiment: here::EXPERIMENT, simulated: false, configuration, points };
-    store(arguments, &group, "Deterministic execution on this machine", out)?;
+    store(arguments, here::EXPERIMENT, &[group], "Deterministic execution on this machine", out)?;
     Ok(Verdict::Good)
 }
 
 /// Writes the results, and the page of them.
-fn store(arguments: &DeterminismArguments, group: &Group, title: &str, out: &mut dyn Write) -> anyhow::Result<()> {
-    let [file, page] = ["jsonl", "html"].map(|kind| arguments.results.join(format!("{}.{kind}", group.experiment)));
+fn store(
+    arguments: &DeterminismArguments,
+    name: &str,
+    groups: &[Group],
+    title: &str,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    let [file, page] = ["jsonl", "html"].map(|kind| arguments.results.join(format!("{name}.{kind}")));
     for to in std::iter::once(&file).chain(&arguments.json) {
-        put_all(to, std::slice::from_ref(group))?;
+        put_all(to, groups)?;
     }
     report::write(&page, title, &points::read(&file)?)?;
     writeln!(out, "the page: {}\nits numbers: {}", page.display(), file.display())?;

@@ -95,6 +95,8 @@ fn section(at: usize, first: &ResultLine, run: &[&ResultLine]) -> Section {
         charm::EXPERIMENT => charm::section(&points),
         determinism::EXPERIMENT => determinism::section(&points),
         determinism::here::EXPERIMENT => determinism::here::section(&points),
+        determinism::constants::EXPERIMENT => determinism::constants::section(&points),
+        determinism::validate::EXPERIMENT => determinism::validate::section(&points),
         calibrate::EXPERIMENT => calibrate::tables::section(&points),
         real::EXPERIMENT => real::tables::real(&points),
         real::PREDICTED => real::tables::predicted(&points),
