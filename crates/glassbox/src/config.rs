@@ -65,8 +65,8 @@ pub enum Granularity {
     /// A lock for each page of rows.
     Page,
     /// The same, and a lock for each leaf of an index: exclusive for a transaction that inserts or deletes a key there,
-    /// shared for one that looks for a key or scans. So Berkeley DB locks, as a baseline for comparison; serializability
-    /// does not need it.
+    /// shared for one that looks for a key or scans. So Berkeley DB locks, as a baseline for comparison;
+    /// serializability does not need it.
     PageAndLeaf,
 }
 

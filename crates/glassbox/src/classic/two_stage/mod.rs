@@ -26,8 +26,8 @@
 //! *Latches.* The paper locks inner nodes in the fetch stage, because Berkeley DB has no other means to keep a page of
 //! a tree whole. Here latches do that, on all pages, so the fetch stage needs no lock at all.
 //!
-//! *Pages of an optimistic stage.* Only their numbers are noted (`page/miss.rs`), and they are pinned at the conversion;
-//! those that have left memory since are read again, without locks. So a stage without a miss pins nothing.
+//! *Pages of an optimistic stage.* Only their numbers are noted (`page/miss.rs`), and they are pinned at the
+//! conversion; those that have left memory since are read again, without locks. So a stage without a miss pins nothing.
 //!
 //! *Pins never stop a transaction.* A transaction pins at most its part of half of the frames, and all together leave
 //! every session the frames that it needs at the same time ([`PinBudget`]). Beyond that, pages are read but not pinned.
