@@ -284,9 +284,7 @@ impl Incidents<'_> {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 // Started again without what it had: it asks for its place by itself.
-                Some(Ok(Standing::None))
-                    if self.config.order.agreement.is_some() && began.elapsed() < PATIENCE =>
-                {
+                Some(Ok(Standing::None)) if self.config.order.agreement.is_some() && began.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 other => bail!("{replica} did not become a backup: {other:?}"),
@@ -332,7 +330,8 @@ impl Incidents<'_> {
 
     /// Under an agreement: a process fails and is started again, and no command is given.
     fn lose_and_wait(&mut self, who: Address, partition: u8) -> anyhow::Result<()> {
-        let others = if who.partition().is_some() { self.config.replicas > 1 } else { self.newest()?.members().len() > 2 };
+        let others =
+            if who.partition().is_some() { self.config.replicas > 1 } else { self.newest()?.members().len() > 2 };
         if !self.has_journals && !others {
             // What it has is nowhere else.
             return Ok(());

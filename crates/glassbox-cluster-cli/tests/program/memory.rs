@@ -9,7 +9,8 @@ use crate::common::{does, once, program, run, run_well, text};
 /// again; no command is given.
 #[test]
 fn failover_by_itself_needs_no_directory() {
-    for (scheme, paused) in [("speculation", "after a backup took over"), ("vll", "a whole set, was killed and others")] {
+    for (scheme, paused) in [("speculation", "after a backup took over"), ("vll", "a whole set, was killed and others")]
+    {
         let cluster = ["--scheme", scheme, "--replicas", "2", "--log", "raft", "--incidents", "2"];
         let tpcc = ["tpcc", "--small", "--warehouses", "2", "--seconds", "1", "--clients", "2"];
         let ran = run_well(&[&cluster[..], &tpcc].concat());
@@ -43,7 +44,7 @@ fn line_with(from: &mut impl BufRead, words: &str) -> String {
     }
 }
 
-/// A cluster of three coordinators and two partitions, with a client, the addresses of its processes, and their numbers.
+/// A cluster of three coordinators and two partitions, with clients; the addresses of its processes, and their numbers.
 fn begun(file: &str) -> (Child, Vec<String>, Vec<String>) {
     let cluster = ["--scheme", "vll", "--log", "raft", "--save", file];
     let child = program(&[&cluster[..], &["micro", "--seconds", "60", "--clients", "2"]].concat()).spawn().unwrap();

@@ -49,7 +49,7 @@ impl Bases {
         self.copy.is_none() && (self.is_due || !self.joining.is_empty() && self.making.is_none())
     }
 
-    /// Whether another base may begin, after so many inputs or as many bytes of exchanges as others should keep.
+    /// Whether another base may begin, after this number of inputs or the bytes of exchanges that others should keep.
     pub(super) fn may_begin(&self, inputs: u32) -> bool {
         let is_idle = self.has_journal && !self.is_due && self.making.is_none();
         is_idle && (self.inputs > inputs || self.received_bytes > EXCHANGE_BYTES)

@@ -88,7 +88,8 @@ impl Agreed {
         let sequencer = configuration.sequencer.as_ref().map_or(Address::Coordinator(0), |it| it.primary);
         let log = HotBackup::of_sets(sequencer, configuration.sets());
         let (lives, left_out) = (BTreeMap::new(), BTreeSet::new());
-        let (has_first, undecided) = (configuration.epoch == 1, BTreeMap::new());
+        let has_first = configuration.epoch == 1;
+        let undecided = BTreeMap::new();
         Self { configuration, has_first, lives, elected: (sequencer, u64::MAX), left_out, log, undecided }
     }
 

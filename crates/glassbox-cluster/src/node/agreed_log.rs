@@ -218,9 +218,8 @@ impl AgreedLog {
 
     /// Without a journal: has the present state stand for the records before it, once they are many.
     pub(crate) fn forget_records(&mut self) {
-        let (records, bytes) = self.unbased;
         let kept = u64::from(self.first.agreement.map_or(0, |it| it.kept_entries));
-        let are_many = records >= RECORDS_OF_BASE * kept && bytes >= BASE_PATIENCE * self.base_bytes();
+        let are_many = self.unbased.0 >= RECORDS_OF_BASE * kept && self.unbased.1 >= BASE_PATIENCE * self.base_bytes();
         if self.has_journal || !are_many || !self.decided.is_empty() || self.times_us.is_none() {
             return;
         }
@@ -425,8 +424,8 @@ impl AgreedLog {
             out.send(self.me, Message::Replicate { sequence: self.recorded + write.number, entry });
         }
         for (to, message) in output.messages {
-            let (from, incarnation) = (self.incarnations.own(), incarnations::incarnation_of(to));
-            let message = Message::Agreement { from, to: incarnation, message };
+            let from = self.incarnations.own();
+            let message = Message::Agreement { from, to: incarnations::incarnation_of(to), message };
             out.send(Address::Coordinator(number_of(to) as u16), message);
         }
         self.decided.extend(output.decided);

@@ -38,6 +38,8 @@ pub(crate) struct Watch {
     seen: Option<Configuration>,
     /// The epoch that was proposed last, and when it is proposed once more.
     proposed: (u64, u64),
+    /// Partitions whose rows are lost, as was reported.
+    lost: BTreeSet<u8>,
 }
 
 /// The longest time before a replica that could not follow is made a backup again, in microseconds.
@@ -95,7 +97,14 @@ impl Watch {
         let heard = || Heard { at_us: now_us, is_cut: false, state, progress_us: now_us, joins: (0, 0) };
         let all = first.partitions.iter().flat_map(|it| it.all().map(|(replica, _)| replica).collect::<Vec<_>>());
         let replicas = all.map(|replica| (replica, heard())).collect();
-        Self { times: Limits::of(settings), replicas, probe_at_us: now_us, seen: None, proposed: (0, 0) }
+        Self {
+            times: Limits::of(settings),
+            replicas,
+            probe_at_us: now_us,
+            seen: None,
+            proposed: (0, 0),
+            lost: BTreeSet::new(),
+        }
     }
 
     /// A replica says how it is, in the configuration with this epoch.
@@ -148,6 +157,7 @@ impl Watch {
         let is_late = now_us > self.probe_at_us + self.times.gone_us;
         self.probe_at_us = now_us + self.times.probe_us;
         self.note_decided(now, now_us, out);
+        self.note_lost(out);
         for (replica, heard) in &mut self.replicas {
             out.send(*replica, Message::Probe);
             // It does not know what was decided.
@@ -165,6 +175,21 @@ impl Watch {
         let decision = self.decide((now, left_out), now_us)?;
         self.proposed = (now.epoch + 1, now_us + self.times.gone_us);
         Some(decision)
+    }
+
+    /// Reports partitions no replica of which has rows any more: all were started again without directories.
+    fn note_lost(&mut self, out: &mut Outbox) {
+        let partitions: BTreeSet<_> = self.replicas.keys().filter_map(|it| it.partition()).collect();
+        for partition in partitions {
+            let mut of_it = self.replicas.iter().filter(|(it, _)| it.partition() == Some(partition));
+            let are_lost = of_it.all(|(_, heard)| matches!(heard.state, HeardState::Returned(_, None)));
+            if are_lost && self.lost.insert(partition) {
+                out.actions.push(Action::Report(format!(
+                    "no replica of partition {partition} has its rows any more; start one with the directory that it \
+                     had, or begin another cluster"
+                )));
+            }
+        }
     }
 
     /// Reports what was decided since it looked last, and counts joins.
@@ -509,6 +534,22 @@ mod tests {
         watch.note_returned(B, 8, Some(1), 1_000);
         let (_, all, places) = decided(&mut watch, &now, 2_000).unwrap();
         assert_eq!((all, places), (vec![B], vec![Place { replica: B, life: 8, joins: false }]));
+    }
+
+    #[test]
+    fn a_partition_whose_replicas_have_all_forgotten_their_rows_is_reported_once() {
+        let mut watch = watch();
+        let now = configuration();
+        let mut out = Outbox::default();
+        for (ms, replica) in (0..).zip([A, B, C, C]) {
+            watch.note_returned(replica, 7, None, 40_000 * ms);
+            assert!(
+                watch.tick((&now, &BTreeSet::new()), 40_000 * ms, &mut out).is_none() || ms < 2,
+                "nothing to decide"
+            );
+        }
+        let lines = out.actions.iter().filter_map(|it| if let Action::Report(line) = it { Some(line) } else { None });
+        assert_eq!(lines.filter(|it| it.contains("no replica of partition 0 has its rows any more")).count(), 1);
     }
 
     #[test]

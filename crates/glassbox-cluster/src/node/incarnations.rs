@@ -1,13 +1,14 @@
 //! The identities of the members that agree.
 //!
 //! A member that has forgotten what it had voted must not vote again: a majority could then decide twice. So the
-//! agreement knows a member by its number and by an *incarnation*. A process that has what its predecessor had voted, in
-//! its directory, continues that incarnation; any other process of the member draws another one, and takes part only
-//! when the group has replaced the former incarnation by it. Messages name both incarnations, and a process ignores what
-//! is for another one, so a forgotten vote is never repeated or contradicted.
+//! agreement knows a member by its number and by an *incarnation*. A process that has what its predecessor had voted,
+//! in its directory, continues that incarnation; any other process of the member draws another one, and takes part
+//! only when the group has replaced the former incarnation by it. Messages name both incarnations, and a process
+//! ignores what is for another one, so a forgotten vote is never repeated or contradicted.
 //!
-//! Another incarnation, or a member that nothing is sent to, asks for its place until the group has made it a member. If a majority of the
-//! members asks in other incarnations than those that agree, the log is lost: its majority can never decide again.
+//! Another incarnation, or a member that nothing is sent to, asks for its place until the group has made it a member.
+//! If a majority of the members asks in other incarnations than those that agree, the log is lost: its majority can
+//! never decide again.
 
 use std::collections::BTreeMap;
 
@@ -78,12 +79,12 @@ impl Incarnations {
         }
     }
 
-    /// Its own incarnation.
+    /// The incarnation of this process.
     pub(super) const fn own(&self) -> u64 {
         self.own
     }
 
-    /// Its own identity in the agreement.
+    /// The identity of this process in the agreement.
     pub(super) const fn identity(&self) -> u64 {
         identity(self.number, self.own)
     }

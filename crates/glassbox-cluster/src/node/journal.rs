@@ -161,9 +161,7 @@ impl Member {
     /// When the configuration has no group that agrees.
     pub fn forgotten(me: Address, first: Configuration, make: MakeShard, life: u64) -> Result<Self, String> {
         let (agreed, role) = match me {
-            Address::Coordinator(_) => {
-                (Some(Box::new(AgreedLog::forgotten(me, first.clone(), life)?)), Role::Follower)
-            }
+            Address::Coordinator(_) => (Some(Box::new(AgreedLog::forgotten(me, first.clone(), life)?)), Role::Follower),
             _ => (None, Role::Returned(Box::new(Returned::new(None, life, 0)))),
         };
         Ok(Self { agreed, ..Self::new(me, first, make, role) })

@@ -62,9 +62,11 @@ impl AgreedLog {
         self.incarnations.own() > 0 && !self.is_member()
     }
 
-    /// Whether it is one of the members that agree, as far as it knows.
+    /// Whether it is one of the members that agree, as far as it knows. Not while a change is under way that makes it
+    /// one: until the change ends, a majority of the former members is needed too.
     pub(crate) fn is_member(&self) -> bool {
-        self.agreement.members().contains(&self.incarnations.identity())
+        let sets = self.agreement.quorums();
+        !sets.is_empty() && sets.iter().all(|set| set.contains(&self.incarnations.identity()))
     }
 
     /// The elected member has the configuration name those that agree.

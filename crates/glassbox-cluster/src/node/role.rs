@@ -80,8 +80,8 @@ impl NextSource {
     /// The report that the other one has no rows, the first time.
     pub(crate) fn no_rows(&mut self, me: Address, other: Address) -> Option<String> {
         let line = format!(
-            "{me} waits for the rows of its partition, and {other} has none either; if no replica has them in its memory \
-             or directory, they are lost: begin another cluster"
+            "{me} waits for the rows of its partition, and {other} has none either; if no replica has them in its \
+             memory or directory, they are lost: begin another cluster"
         );
         (!std::mem::replace(&mut self.has_reported, true)).then_some(line)
     }
@@ -145,7 +145,8 @@ impl Role {
                 // The number of the request.
                 let since = now_us;
                 out.send(primary, Message::Join { since });
-                let next_source = Some(NextSource { at_us: now_us + patience_us, patience_us, pieces: 0, has_reported });
+                let next_source =
+                    Some(NextSource { at_us: now_us + patience_us, patience_us, pieces: 0, has_reported });
                 Self::Joining {
                     primary,
                     since,

@@ -129,8 +129,8 @@ impl Configuration {
         Self { agreement: Some(settings), sequencer, coordinators: Vec::new(), ..self }
     }
 
-    /// The next configuration of a cluster whose configurations were an operator's: coordinator 0 agrees from now on, at
-    /// first alone. Replicas keep their roles, which restarted processes are given by the group.
+    /// The next configuration of a cluster whose configurations were an operator's: coordinator 0 agrees from now on,
+    /// at first alone. Replicas keep their roles, which restarted processes are given by the group.
     ///
     /// # Errors
     /// When what a coordinator had decided would be lost.
@@ -141,8 +141,8 @@ impl Configuration {
         }
         let epoch = self.epoch + 1;
         let elected = Replicas { since: epoch, ..Replicas::first(Group::Sequencer, 1) };
-        let (coordinators, sequencer, agreement) = (Vec::new(), Some(elected), Some(settings));
-        Ok(Self { epoch, coordinators, sequencer, agreement, ..self.clone() })
+        let coordinators = Vec::new();
+        Ok(Self { epoch, coordinators, sequencer: Some(elected), agreement: Some(settings), ..self.clone() })
     }
 
     /// The initial configuration of a cluster of which only this number of coordinators agree; 0: all.

@@ -17,7 +17,8 @@ use crate::protocol::input::OrderSettings;
 
 impl Processes {
     /// Has this cluster, all processes of which are stopped, agree on its configurations from the next resume on, with
-    /// other coordinators at these addresses; the cluster as it is then. The decision is recorded in the file `decided`.
+    /// other coordinators at these addresses; the cluster as it is then. The decision is recorded in the file
+    /// `decided`.
     /// A second call with the same arguments, after a failure of the first one, completes it.
     ///
     /// # Errors
@@ -67,7 +68,9 @@ impl Processes {
                 self.coordinators
             ));
         }
-        let Some((first, replicas)) = self.nodes.split_first() else { return Err("the cluster has no nodes".to_owned()) };
+        let Some((first, replicas)) = self.nodes.split_first() else {
+            return Err("the cluster has no nodes".to_owned());
+        };
         let nodes = [first].into_iter().chain(others).chain(replicas).copied().collect();
         let coordinators = 1 + u8::try_from(others.len()).map_err(|_| "give at most 63 addresses".to_owned())?;
         let order = OrderSettings { agreement: Some(AgreementSettings::default()), members: 1, ..self.order };

@@ -257,7 +257,7 @@ impl Node {
         self.may_return() && matches!(message, Message::Inputs(_) | Message::Exchange(_))
     }
 
-    /// Whether restarted processes continue by themselves or from journals, so that others send again what one lacks.
+    /// Whether restarted processes continue by themselves or from journals, so that others send again what is missing.
     fn may_return(&self) -> bool {
         self.journal.is_some() || self.shape.order.agreement.is_some()
     }
@@ -469,8 +469,8 @@ impl Node {
         member.with_order(self.shape.order).with_coordinators(self.shape.coordinators.into())
     }
 
-    /// A process without what it had asks for a place, if its cluster has begun: a replica when another one may have the
-    /// rows, and a member of the group that agrees in another incarnation.
+    /// A process without what it had asks for a place, if its cluster has begun: a replica when another one may have
+    /// the rows, and a member of the group that agrees in another incarnation.
     fn return_forgotten(&mut self, now_us: u64, out: &mut Outbox) {
         let is_kept = self.journal.as_ref().is_some_and(|journal| journal.recovered().is_some());
         if is_kept || !self.has_begun || self.is_lost || self.shape.order.agreement.is_none() {

@@ -213,8 +213,8 @@ impl<L: Link> Operator<L> {
         Ok(())
     }
 
-    /// In a cluster that has begun to agree since it was stopped: begins the group, and has restarted replicas ask it for
-    /// their places.
+    /// In a cluster that has begun to agree since it was stopped: begins the group, and has restarted replicas ask it
+    /// for their places.
     fn begin_agreeing(&mut self) -> Result<(), String> {
         let Some(first) = self.recorded.clone().filter(|it| it.epoch > 1 && it.agreement.is_some()) else {
             return Ok(());

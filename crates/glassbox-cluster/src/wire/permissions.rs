@@ -23,7 +23,6 @@ pub fn allowed(from: Address, to: Address, message: &Message) -> Result<(), Stri
         | Message::Executed(..)
         | Message::ExecutedOwn(_)
         | Message::Present(_) => reports,
-        // Also of a member that has forgotten what it had voted.
         Message::Returned { .. } => from.is_member() && matches!(to, Address::Coordinator(_)),
         Message::Inputs(_)
         | Message::WriteCheckpoint

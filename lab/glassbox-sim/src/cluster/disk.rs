@@ -276,7 +276,8 @@ impl<W: Workload> World<W> {
     fn restart(&mut self, gone: &[Address]) {
         for &me in gone {
             let (make, life) = (self.empty_shard(me), self.lives);
-            let (mut out, is_kept) = (Outbox::default(), self.disks.get(&me).is_some_and(|disk| disk.base.is_some()));
+            let is_kept = self.disks.get(&me).is_some_and(|disk| disk.base.is_some());
+            let mut out = Outbox::default();
             let first = self.settings.configuration();
             let member = match (is_kept, me) {
                 (true, _) => Member::returned(me, make, self.replay(me), life),

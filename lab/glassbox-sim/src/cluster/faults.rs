@@ -7,6 +7,7 @@ use glassbox_cluster::{
 
 use super::disk::members_of;
 use super::event::{Event, Fault};
+use super::forgetting::may_forget;
 use super::node::Machine;
 use super::workload::Workload;
 use super::world::World;
@@ -203,7 +204,7 @@ impl<W: Workload> World<W> {
             Fault::StartClient(number) => self.start_client(number),
             Fault::Break(number, member) => self.break_between(number, member),
             Fault::Mend(number, member) => self.mend_between(number, member),
-            Fault::Kill(member) if !self.may_forget(member) => {}
+            Fault::Kill(member) if !may_forget(self, member) => {}
             Fault::Kill(member) => self.stop(member),
             Fault::ChangeMembers(bits) => self.change_group(&GroupChange::Members(members_of(bits))),
             Fault::Transfer(number) => self.change_group(&GroupChange::Lead(number)),

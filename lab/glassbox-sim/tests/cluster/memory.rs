@@ -1,8 +1,8 @@
-//! Clusters under an agreement without journals: a process that is started again has nothing. A member that agreed votes
-//! in another incarnation, and a replica takes the rows of another one.
+//! Clusters under an agreement without journals: a process that is started again has nothing. A member that agreed
+//! votes in another incarnation, and a replica takes the rows of another one.
 
 use glassbox_cluster::{Address, OrderSettings, SchedulerKind, SchemeKind};
-use glassbox_sim::cluster::{Bug, Link, Load, Settings, World, checks};
+use glassbox_sim::cluster::{Bug, Link, Load, Settings, World, checks, forgetting};
 use glassbox_testing::dice::{Dice, long, seed};
 
 use super::{agreement, failover, is_repeated, parted, replica_sets};
@@ -77,7 +77,7 @@ fn every_process_is_replaced_and_the_cluster_goes_on() {
             world.run_us(60_000);
             world.start_again();
             world.run_us(60_000);
-            assert_eq!(world.agreeing(), 3, "{scheme}: after the return of {member}");
+            assert_eq!(forgetting::agreeing(&world), 3, "{scheme}: after the return of {member}");
         }
         let after = world.run_us(60_000).finished;
         assert!(after > 100, "{scheme}: {after} calls in the end");
@@ -97,20 +97,24 @@ fn a_cluster_whose_majority_has_forgotten_the_log_stops() {
         world.run_us(5_000);
         world.start_again();
         world.run_us(20_000);
-        let before = world.calls();
+        let before = forgetting::calls(&mut world);
         world.run_us(400_000);
-        let stopped = world.end_disagreeing();
+        let stopped = forgetting::end_disagreeing(&mut world);
         let left = (0..3).filter(|it| is_left(it, count)).map(Address::Coordinator);
-        assert!(left.clone().all(|it| stopped.iter().any(|(me, _)| *me == it)), "{count}: {stopped:?} {:?}", world.reports);
-        // The others are told once all have forgotten.
+        assert!(
+            left.clone().all(|it| stopped.iter().any(|(me, _)| *me == it)),
+            "{count}: {stopped:?} {:?}",
+            world.reports
+        );
+        // The others stop once all have forgotten.
         world.start_again();
         world.run_us(400_000);
-        let more = world.end_disagreeing();
+        let more = forgetting::end_disagreeing(&mut world);
         assert_eq!(more.len(), 3, "{count}: {more:?}");
         for (_, why) in stopped.iter().chain(&more) {
             assert!(why.contains("the log of the cluster is lost") && why.contains("begin another cluster"), "{why}");
         }
-        assert_eq!(world.calls(), before, "{count}: a call was answered");
+        assert_eq!(forgetting::calls(&mut world), before, "{count}: a call was answered");
     }
 }
 
