@@ -17,7 +17,7 @@ use glassbox::record::Timestamp;
 use glassbox::research::shard::{
     Arguments, Call, DeclaredKeys, Kept, KeyRequest, PartitionSet, Ran, Shard, Task, Touch, WatchedKey,
 };
-use glassbox_cluster::{Scheduler, SchedulerKind};
+use glassbox_cluster::{SchedulerKind, new_scheduler};
 use glassbox_sim::determinism::{EvaluationSettings, ServiceTimes, WorkloadShape};
 use glassbox_workloads::contention::{Counter, INCREMENTED, Increment, catalog};
 use glassbox_workloads::format;
@@ -72,7 +72,7 @@ fn keys(dice: &mut Dice) -> DeclaredKeys {
 fn lock_ns(kind: SchedulerKind, transactions: u64) -> anyhow::Result<f64> {
     let mut dice = Dice(1);
     let keys: Vec<_> = (0..1_024).map(|_| keys(&mut dice)).collect();
-    let (mut scheduler, mut next) = (Scheduler::new(kind), 0);
+    let (mut scheduler, mut next) = (new_scheduler(kind), 0);
     per_step(transactions * INCREMENTED as u64, || {
         for _ in 0..transactions {
             scheduler.request(next, &keys[next as usize % keys.len()]);
