@@ -3,7 +3,7 @@
 //! A page is fixed deep inside trees and heap files, which know nothing of transactions. Whether a missing page may be
 //! read now, and for whom it was read, is known above them. Only a miss asks, so this is kept by thread instead of
 //! being passed through every access. So is the list of the pages that an optimistic operate stage has fixed, in an
-//! array: noting one costs a few instructions, and a stage without a miss looks at none of them.
+//! array: noting one costs a few instructions, and a stage without a miss does not look at them.
 
 use std::cell::{Cell, RefCell};
 
@@ -18,8 +18,6 @@ pub(crate) enum OnMiss {
     Read,
     /// It fails with [`Error::NotInMemory`], and nothing has happened.
     Refuse,
-    /// The same; and pages that it fixes are noted, so that a conversion can pin them.
-    RefuseAndNote,
 }
 
 /// A read of a page from disk, or a wait for another thread's read.
@@ -32,20 +30,19 @@ pub(crate) struct DiskRead {
     pub(crate) ended_ns: u64,
 }
 
-/// Maximum pages that are noted. A transaction that touches more can rarely pin them.
-const MAX_TOUCHED: usize = 1024;
+/// Maximum fixes of a run that are noted. A transaction that fixes more pages can rarely pin them.
+const MAX_NOTED: usize = 2048;
 
-/// The pages that a run has fixed, in their order: with repetitions, but not of either of the last two, as a scan
-/// fixes a leaf and a page of rows in turn.
-struct TouchedPages {
-    count: Cell<usize>,
-    /// The noted ones, after two places that stand for none.
-    pages: [Cell<PageId>; MAX_TOUCHED + 2],
+/// The pages that a run has fixed, with repetitions.
+struct FixedPages {
+    /// How many may still be noted; 0 if none is to be. The next one goes before those that were noted.
+    left: Cell<usize>,
+    pages: [Cell<PageId>; MAX_NOTED],
 }
 
 thread_local! {
-    static TOUCHED: TouchedPages =
-        const { TouchedPages { count: Cell::new(0), pages: [const { Cell::new(PageId::NONE) }; MAX_TOUCHED + 2] } };
+    static FIXED: FixedPages =
+        const { FixedPages { left: Cell::new(0), pages: [const { Cell::new(PageId::NONE) }; MAX_NOTED] } };
     /// Reads of the run under way, if there is one.
     static RUN: RefCell<Vec<DiskRead>> = const { RefCell::new(Vec::new()) };
     /// The session of that run.
@@ -93,7 +90,8 @@ struct OuterExecution {
     session: u32,
     table: StoreId,
     on_miss: OnMiss,
-    touched: Vec<PageId>,
+    fixed: Vec<PageId>,
+    notes_left: usize,
 }
 
 /// This thread begins an execution. Missing pages are read.
@@ -105,7 +103,8 @@ pub(crate) fn execute() -> Executing {
         session: SESSION.get(),
         table: TABLE.get(),
         on_miss: set(OnMiss::Read),
-        touched: touched(),
+        fixed: FIXED.with(FixedPages::noted),
+        notes_left: FIXED.with(|fixed| fixed.left.replace(0)),
     }))
 }
 
@@ -116,15 +115,16 @@ impl Drop for Executing {
             None => {
                 RUNS.set(false);
                 set(OnMiss::Read);
+                note_fixed_pages(false);
             }
-            Some(OuterExecution { reads, session, table, on_miss, touched }) => {
+            Some(OuterExecution { reads, session, table, on_miss, fixed, notes_left }) => {
                 RUN.set(reads);
                 SESSION.set(session);
                 TABLE.set(table);
                 set(on_miss);
-                TOUCHED.with(|noted| {
-                    noted.count.set(0);
-                    touched.into_iter().for_each(|page| noted.add(page));
+                FIXED.with(|noted| {
+                    noted.left.set(notes_left);
+                    noted.pages[notes_left..].iter().zip(fixed).for_each(|(place, page)| place.set(page));
                 });
             }
         }
@@ -137,35 +137,33 @@ pub(crate) fn begin_run(session: u32) {
     SESSION.set(session);
     TABLE.set(StoreId::VOLUME);
     RUN.with_borrow_mut(Vec::clear);
-    TOUCHED.with(|touched| touched.count.set(0));
 }
 
-impl TouchedPages {
-    #[inline(always)]
-    fn add(&self, page: PageId) {
-        let count = self.count.get();
-        if let [before, last, next, ..] = &self.pages[count..]
-            && before.get() != page
-            && last.get() != page
-        {
-            next.set(page);
-            self.count.set(count + 1);
-        }
+impl FixedPages {
+    fn noted(&self) -> Vec<PageId> {
+        self.pages[self.left.get()..].iter().map(Cell::get).collect()
     }
+}
+
+/// Pages that this thread fixes from now on are noted if `are_noted`; none is yet.
+pub(crate) fn note_fixed_pages(are_noted: bool) {
+    FIXED.with(|fixed| fixed.left.set(if are_noted { MAX_NOTED } else { 0 }));
 }
 
 /// This thread has fixed a page.
 #[inline(always)]
 pub(crate) fn note_fixed(page: PageId) {
-    if ON_MISS.get() == OnMiss::RefuseAndNote {
-        TOUCHED.with(|touched| touched.add(page));
-    }
+    FIXED.with(|fixed| {
+        if let Some(left) = fixed.left.get().checked_sub(1) {
+            fixed.pages[left % MAX_NOTED].set(page);
+            fixed.left.set(left);
+        }
+    });
 }
 
-/// The pages that the run has noted, each once.
-pub(crate) fn touched() -> Vec<PageId> {
-    let mut pages: Vec<PageId> =
-        TOUCHED.with(|touched| touched.pages[2..2 + touched.count.get()].iter().map(Cell::get).collect());
+/// The pages that were noted since that began, each once.
+pub(crate) fn fixed_pages() -> Vec<PageId> {
+    let mut pages = FIXED.with(FixedPages::noted);
     pages.sort_unstable();
     pages.dedup();
     pages
@@ -208,7 +206,7 @@ pub(crate) fn end_run(with: impl FnOnce(&[DiskRead])) {
 pub(crate) fn check(page: PageId) -> Result<(), Error> {
     match ON_MISS.get() {
         OnMiss::Read => Ok(()),
-        OnMiss::Refuse | OnMiss::RefuseAndNote => Err(Error::NotInMemory { page: page.0 }),
+        OnMiss::Refuse => Err(Error::NotInMemory { page: page.0 }),
     }
 }
 
@@ -236,5 +234,36 @@ impl Drop for Reading {
     fn drop(&mut self) {
         set(self.on_miss);
         TABLE.set(self.table);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_pages_are_noted_once_up_to_a_maximum_and_for_each_execution_apart() {
+        let note = |pages: std::ops::Range<u32>| pages.for_each(|page| note_fixed(PageId(page)));
+        let outer = execute();
+        note(1..3);
+        note_fixed_pages(true);
+        note(5..8);
+        note(6..9);
+        let noted = [5, 6, 7, 8].map(PageId);
+        assert_eq!(fixed_pages(), noted);
+        {
+            let _inner = execute();
+            note(20..30);
+            note_fixed_pages(true);
+            note(100..100 + 2 * MAX_NOTED as u32);
+            assert_eq!(fixed_pages().len(), MAX_NOTED);
+        }
+        assert_eq!(fixed_pages(), noted);
+        note(9..10);
+        assert_eq!(fixed_pages().len(), 5);
+        drop(outer);
+        note_fixed_pages(true);
+        assert_eq!(fixed_pages(), []);
+        note_fixed_pages(false);
     }
 }

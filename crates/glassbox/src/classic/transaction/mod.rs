@@ -15,10 +15,10 @@
 //!                      before
 //! ```
 //!
-//! Where leaves are locked too ([`Granularity::PageAndLeaf`]), a leaf is locked before what is in it: in S to look for a
-//! key or to scan, in X to insert or delete one, to the end. That is more than serializability needs: Berkeley DB locks
-//! so. A transaction that splits a leaf locks the new one as well. After a wait the leaf may have been split, and the
-//! search, which restarts from the root, asks for the lock of the leaf that it comes to.
+//! Where leaves are locked too ([`Granularity::PageAndLeaf`]), a leaf is locked before what is in it: in S to look for
+//! a key or to scan, in X to insert or delete one, to the end. That is more than serializability needs: Berkeley DB
+//! locks so. A transaction that splits a leaf locks the new one as well. After a wait the leaf may have been split, and
+//! the search, which restarts from the root, asks for the lock of the leaf that it comes to.
 //!
 //! [`Granularity::PageAndLeaf`]: crate::config::Granularity::PageAndLeaf
 //!
@@ -39,7 +39,7 @@ use super::engine::{Engine, IndexStore, TableStores, TreeOf};
 use super::heap::OnPage;
 use super::ids::{PageId, Rid, StoreId};
 use super::lock::{Duration, LockMode, LockName, Locks, Outcome};
-use super::page::miss::{self, OnMiss};
+use super::page::miss;
 use super::page::pages::Pages;
 use super::stack::{Session, Stack};
 use super::tree::{Find, Guess, InLeaf, Neighbour, Next};
@@ -152,9 +152,9 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
     #[cold]
     pub(super) fn convert(&mut self, missing: PageId) {
         let engine = self.engine;
-        miss::set(OnMiss::Refuse);
-        let mut touched = miss::touched();
+        let mut touched = miss::fixed_pages();
         touched.push(missing);
+        miss::note_fixed_pages(false);
         self.stage = Stage::Fetch;
         if self.session.journal.changes() > 0 {
             // What follows would not see them: a fetch stage begins from scratch.
@@ -228,8 +228,8 @@ impl<'e, S: Stack> StackTransaction<'e, S> {
         locks.lock(owner, wanted.name, wanted.mode, false, wanted.duration) == Outcome::Granted
     }
 
-    /// Locks an entry without waiting, under the latch of its leaf; before it the leaf, where leaves are locked. Notes in
-    /// `refused` which of the two was not granted.
+    /// Locks an entry without waiting, under the latch of its leaf; before it the leaf, where leaves are locked. Notes
+    /// in `refused` which of the two was not granted.
     #[inline(always)]
     fn try_lock_entry(
         locks: &S::Locks,

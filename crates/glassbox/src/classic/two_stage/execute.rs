@@ -120,11 +120,8 @@ impl Stages {
     }
 
     fn begin_stage(&mut self, stage: Stage, now: ThreadWaits) -> Stage {
-        miss::set(match stage {
-            Stage::Operate => OnMiss::Read,
-            Stage::Optimistic => OnMiss::RefuseAndNote,
-            Stage::Fetch => OnMiss::Refuse,
-        });
+        miss::set(if stage == Stage::Operate { OnMiss::Read } else { OnMiss::Refuse });
+        miss::note_fixed_pages(stage == Stage::Optimistic);
         self.began = now;
         stage
     }

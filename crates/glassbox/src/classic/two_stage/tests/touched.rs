@@ -49,7 +49,7 @@ fn converted(db: &Database, are_evicted_before: bool) -> Seen {
         let before = miss::reads();
         TOUCHED.iter().try_for_each(|id| tx.get::<Parcel>(id).map(drop))?;
         if is_first {
-            seen.touched = miss::touched();
+            seen.touched = miss::fixed_pages();
         }
         if is_first && are_evicted_before {
             want_all_frames(db);
