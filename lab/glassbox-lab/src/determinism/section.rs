@@ -17,7 +17,8 @@ const LEAD: &str = "A deterministic database orders its inputs first and execute
                     need no agreement on results, and there are no deadlocks and no two-phase commit. The paper of \
                     2014 measured what that gains and what it costs. Here production's schedulers and waits-for graph \
                     run in virtual time, in a queueing model with constants derived from the paper's shares of time: \
-                    everything on this page is simulated.";
+                    everything on this page is simulated. The model's error, compared with production's code, has a \
+                    section of its own.";
 
 fn plots() -> Vec<Plot> {
     let mut plots = Vec::new();

@@ -15,22 +15,31 @@ fn small() -> ValidationPlan {
     ValidationPlan { warm_up_ms: 60, measured_ms: 60, rows: 20_000, ..ValidationPlan::new(true, 1) }
 }
 
-fn outcomes(plan: &ValidationPlan, groups: &[&'static Group]) -> Vec<Outcome> {
+fn simulated(plan: &ValidationPlan, group: &'static Group) -> Points {
     let _busy = PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner);
-    claims(&run(plan, groups, &Steps::all())).iter().map(Claim::outcome).collect()
+    run(plan, &[group], &Steps::all())
+}
+
+fn outcomes(points: &Points) -> Vec<Outcome> {
+    claims(points).iter().map(Claim::outcome).collect()
 }
 
 #[test]
 fn model_and_production_agree_where_processors_are_the_limit() {
-    assert_eq!(outcomes(&small(), &[&GROUPS[0]]), [Outcome::Own; 3]);
+    let points = simulated(&small(), &GROUPS[0]);
+    assert_eq!(outcomes(&points), [Outcome::Own; 3]);
+    let figures = section(&points).figures;
+    assert!(figures.len() == 2 && figures.iter().all(|figure| figure.title.ends_with("(simulated)")));
+    assert_eq!(tables(&points).iter().map(|table| table.rows.len()).collect::<Vec<_>>(), [3, 3]);
 }
 
 /// A cost that the model alone is charged with.
 #[test]
 fn a_model_with_other_costs_than_production_is_found_out() {
     let times = ServiceTimes::default();
-    let found =
-        |modelled: ServiceTimes, group: &'static Group| outcomes(&ValidationPlan { modelled, ..small() }, &[group]);
+    let found = |modelled: ServiceTimes, group: &'static Group| {
+        outcomes(&simulated(&ValidationPlan { modelled, ..small() }, group))
+    };
     let locks =
         ServiceTimes { lock_ns: times.lock_ns * 6 / 5, lock_vll_ns: times.lock_vll_ns * 6 / 5, ..times.clone() };
     assert_eq!(found(locks, &GROUPS[0]), [Outcome::Unexplained; 3], "locks that cost 20 % more");
