@@ -49,7 +49,7 @@ const MESSAGE_BYTES: usize = 300;
 /// Measurements of each constant, the median of which is taken.
 const ROUNDS: usize = 5;
 
-/// The nanoseconds of a step of so many, in the median of some rounds.
+/// The nanoseconds of each of a round's steps, in the median of some rounds.
 fn per_step(steps: u64, mut round: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<f64> {
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
@@ -72,7 +72,8 @@ fn keys(dice: &mut Dice) -> DeclaredKeys {
 fn lock_ns(kind: SchedulerKind, transactions: u64) -> anyhow::Result<f64> {
     let mut dice = Dice(1);
     let keys: Vec<_> = (0..1_024).map(|_| keys(&mut dice)).collect();
-    let (mut scheduler, mut next) = (new_scheduler(kind), 0);
+    let mut scheduler = new_scheduler(kind);
+    let mut next = 0;
     per_step(transactions * INCREMENTED as u64, || {
         for _ in 0..transactions {
             scheduler.request(next, &keys[next as usize % keys.len()]);
@@ -90,7 +91,8 @@ fn lock_ns(kind: SchedulerKind, transactions: u64) -> anyhow::Result<f64> {
 
 /// The run of a record.
 fn record_ns(transactions: u64) -> anyhow::Result<f64> {
-    let (catalog, mut dice) = (catalog(), Dice(1));
+    let catalog = catalog();
+    let mut dice = Dice(1);
     let mut shard = Shard::new(&catalog, 0, 1, 1 << 26)?;
     for id in 0..ROWS {
         shard.load(&Counter { home: 0, id, count: 0 })?;
@@ -106,7 +108,8 @@ fn record_ns(transactions: u64) -> anyhow::Result<f64> {
         calls.iter().map(|call| shard.declared(call)).collect::<Result<_, _>>().map_err(anyhow::Error::msg)?;
     per_step(transactions * INCREMENTED as u64, || {
         for at in (0..calls.len()).cycle().take(transactions as usize) {
-            let (mut kept, mut watch) = (Kept::default(), declared[at].watch());
+            let mut kept = Kept::default();
+            let mut watch = declared[at].watch();
             let task = Task { participants: PartitionSet::of(0), given: &[] };
             let ran = shard.run(&calls[at], task, Some(&mut kept), Some(&mut watch));
             anyhow::ensure!(matches!(ran, Ran::Done(_)), "an increment ended with {ran:?}");

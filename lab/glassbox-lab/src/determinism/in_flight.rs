@@ -1,9 +1,9 @@
 //! Sensitivity to the number of transactions in flight.
 //!
-//! The published code has 2,000 inputs of a node with locks at most, and VLL's counters tell 400 apart in the model;
-//! production's executor has [128](Executor::MAX_ACTIVE). An input that waits for remote reads or for a lock takes one of
-//! these places, so with few of them a node has no other input to execute meanwhile. The other figures have the
-//! published number; this one shows what production's number changes: VLL, whose lock thread is not the limit, keeps two thirds.
+//! The published code has 2,000 inputs of a node with locks at most, and the model's VLL has 400; production's executor
+//! has [128](Executor::MAX_ACTIVE). An input that waits for remote reads or for a lock is one of these, so with few of
+//! them a node has no other input to execute meanwhile. The other figures have the published number; this one shows
+//! what production's number changes: VLL, whose lock thread is not the limit, keeps two thirds.
 
 use glassbox_cluster::Executor;
 use glassbox_sim::determinism::{DeterministicSettings, SystemKind, WorkloadShape};

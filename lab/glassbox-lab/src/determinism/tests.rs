@@ -14,7 +14,7 @@ use crate::measurement::Progress;
 use crate::points::{Points, ResultLine};
 use crate::report::page;
 
-/// Interrupts after so many steps.
+/// Interrupts after a number of steps.
 pub(super) struct Steps(Cell<usize>);
 
 impl Steps {

@@ -46,8 +46,8 @@ pub struct DeterminismArguments {
     /// With --inputs: multiply only this one, such as "time of a lock"
     #[arg(long, value_name = "NAME", requires = "inputs")]
     input: Option<String>,
-    /// Instead, only run the model in production's shape next to production's sequencers, executors, partitions and rows,
-    /// at the same costs, and print the model's error; half a minute
+    /// Instead, only run the model in production's shape next to production's sequencers, executors, partitions and
+    /// rows, at the same costs, and print the model's error; half a minute
     #[arg(long, conflicts_with_all = ["here", "inputs", "figure"])]
     validate: bool,
     /// Directory of the page and the results: determinism.html, determinism.jsonl; determinism-here… with --here,

@@ -92,7 +92,7 @@ impl Costs {
         Self { shared_message_ns: self.message_ns().min(self.fragment_ns), ..self }
     }
 
-    /// A partition's additional cost of a message that it sends or receives.
+    /// A partition's additional cost of a message about a distributed transaction, at either end.
     pub(super) fn of_participant(&self, message: &Message) -> u64 {
         let is_of_distributed = matches!(
             message,
@@ -105,7 +105,7 @@ impl Costs {
         if is_of_distributed { self.participant_message_ns } else { 0 }
     }
 
-    /// Its additional cost of one that it sends.
+    /// A partition's additional cost of a message that it sends.
     pub(super) fn of_sending(&self, message: &Message) -> u64 {
         let pushes = matches!(message, Message::Exchange(it) if matches!(it.content, ExchangeContent::Rows(_)));
         self.of_participant(message) + if pushes { self.push_ns } else { 0 }

@@ -119,7 +119,8 @@ impl Workload for ModelLoad {
     }
 
     fn caller(settings: &Settings<Self>, number: u32) -> ModelClient {
-        let (load, nodes) = (settings.load, usize::from(settings.partitions));
+        let load = settings.load;
+        let nodes = usize::from(settings.partitions);
         let ModelLoad { shape, .. } = load;
         assert!(!shape.is_tpcc && shape.dependent == 0.0, "the keys of {shape:?} are not in its arguments");
         let dice = Dice(settings.seed ^ (u64::from(number) + 1).wrapping_mul(0x5851_f42d_4c95_7f2d));

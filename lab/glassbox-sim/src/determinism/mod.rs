@@ -15,8 +15,9 @@
 //! - `workload`: the microbenchmark and a model of TPC-C;
 //! - `settings`: everything that can be chosen, with the constants and their origin.
 //!
-//! Production has one thread for each partition. In that shape ([`NodeShape::OneThread`]) the model can be compared with
-//! production's executors and partitions in the clusters of [`crate::cluster`], at the same costs; the laboratory does.
+//! Production has one thread for each partition. In that shape ([`NodeShape::OneThread`]) the model can be compared
+//! with production's executors and partitions in the clusters of [`crate::cluster`], at the same costs; the laboratory
+//! does.
 //!
 //! Invariants, asserted in every run: conflicting transactions execute in the order of the log; every input ends once;
 //! there is progress. A run depends on its settings and its seed alone.

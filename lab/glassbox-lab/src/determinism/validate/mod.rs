@@ -2,17 +2,17 @@
 //!
 //! The figures of [`super`] come from a queueing model without rows. Here the model is run in production's shape (one
 //! thread for each partition, which pays for its locks; at most 128 transactions in flight), and production's
-//! sequencers, executors, schedulers, partitions and rows run in the virtual time of [`glassbox_sim::cluster`], at a few
+//! sequencers, executors, schedulers, partitions and rows run in the virtual time of [`glassbox_sim::cluster`], at some
 //! points of Figures 1a, 1c, 5a and 7. Both draw the same transactions, and are charged with the same
-//! [`ServiceTimes`](glassbox_sim::determinism::ServiceTimes), so a difference is the model's error. Then the model alone
-//! is scaled to the paper's node.
+//! [`ServiceTimes`](glassbox_sim::determinism::ServiceTimes), so a difference is the model's error. Then the model is
+//! scaled to the paper's node.
 //!
 //! Without distributed transactions nothing but processor time counts, so the bounds are narrow there: a cost that only
 //! one of the two is charged with is found. Otherwise the goal of this project for simulators is the bound, 15 %.
 //!
 //! The comparison found two orders of work that the model had not, and now has in production's shape: an executor ends
-//! and admits all that it can before it receives its next message, and a partition of the twin handles the messages that
-//! have arrived before transactions whose locks were granted, which hold these locks meanwhile.
+//! and admits all that it can before it receives its next message, and a partition of the twin handles the messages
+//! that have arrived before transactions whose locks were granted, which hold these locks meanwhile.
 //!
 //! Rejected: a comparison in the paper's shape. Production has no lock thread, so its cluster would have to be changed
 //! for the comparison.
@@ -26,7 +26,7 @@ mod tests;
 pub use points::ValidationPlan;
 pub use section::{section, tables};
 
-use self::points::{GROUPS, Group, SYSTEMS};
+use self::points::{GROUPS, PointGroup, SYSTEMS};
 use super::jobs::value;
 use crate::claim::{self, Claim, own_check};
 use crate::measurement::{Progress, run_on_all_cores};
@@ -41,7 +41,7 @@ const ERROR: &str = "error";
 
 /// A point of a group, for one system, in one of the two.
 struct ValidationJob {
-    group: &'static Group,
+    group: &'static PointGroup,
     point: usize,
     system: &'static str,
     is_model: bool,
@@ -52,11 +52,11 @@ pub fn validate(plan: &ValidationPlan, watch: &dyn Progress) -> Points {
     run(plan, &GROUPS.iter().collect::<Vec<_>>(), watch)
 }
 
-fn run(plan: &ValidationPlan, groups: &[&'static Group], watch: &dyn Progress) -> Points {
-    let job = |group: &'static Group, point, system| {
+fn run(plan: &ValidationPlan, groups: &[&'static PointGroup], watch: &dyn Progress) -> Points {
+    let job = |group: &'static PointGroup, point, system| {
         [false, true].map(|is_model| ValidationJob { group, point, system, is_model })
     };
-    let of_group = |group: &&'static Group| {
+    let of_group = |group: &&'static PointGroup| {
         let group = *group;
         (0..group.points.len()).flat_map(move |point| SYSTEMS.into_iter().flat_map(move |it| job(group, point, it)))
     };

@@ -52,7 +52,7 @@ pub(super) enum Compared {
 
 /// A point of a figure.
 pub(super) struct ValidationPoint {
-    /// Its place on the figure's axis.
+    /// The place on the figure's axis.
     pub x: f64,
     pub name: &'static str,
     pub compared: Compared,
@@ -68,7 +68,7 @@ pub(super) struct ValidationPoint {
 }
 
 /// Points with the same bounds.
-pub(super) struct Group {
+pub(super) struct PointGroup {
     pub figure: &'static str,
     pub points: &'static [ValidationPoint],
     /// The bounds of the model's error, in percent.
@@ -100,9 +100,9 @@ const SLOW: ValidationPoint = ValidationPoint { has_slow_node: true, ..LONG };
 const LATENCY: ValidationPoint =
     ValidationPoint { compared: Compared::Latency, clients: (60, 40), pause_ns: 20_000_000, ..LONG };
 
-pub(super) static GROUPS: [Group; 6] = [
-    Group { figure: "Figure 1a, none distributed", points: &[SHORT], bounds: NARROW },
-    Group {
+pub(super) static GROUPS: [PointGroup; 6] = [
+    PointGroup { figure: "Figure 1a, none distributed", points: &[SHORT], bounds: NARROW },
+    PointGroup {
         figure: "Figure 1a",
         points: &[
             ValidationPoint { x: 20.0, name: "20 % distributed", distributed: 20, ..SHORT },
@@ -110,7 +110,7 @@ pub(super) static GROUPS: [Group; 6] = [
         ],
         bounds: WIDE,
     },
-    Group {
+    PointGroup {
         figure: "Figure 1c",
         points: &[
             ValidationPoint { x: 0.0, name: "contention index 0.0001", hot: LOW, distributed: 20, ..SHORT },
@@ -118,13 +118,13 @@ pub(super) static GROUPS: [Group; 6] = [
         ],
         bounds: WIDE,
     },
-    Group { figure: "Figure 5a, none distributed", points: &[SLOW], bounds: NARROW },
-    Group {
+    PointGroup { figure: "Figure 5a, none distributed", points: &[SLOW], bounds: NARROW },
+    PointGroup {
         figure: "Figure 5a",
         points: &[ValidationPoint { x: 20.0, name: "20 % distributed", distributed: 20, ..SLOW }],
         bounds: WIDE,
     },
-    Group {
+    PointGroup {
         figure: "Figure 7",
         points: &[
             ValidationPoint { x: 0.0, name: "median, single", ..LATENCY },

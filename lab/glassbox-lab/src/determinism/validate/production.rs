@@ -1,8 +1,8 @@
 //! Production's code at a point: its parties, links and costs in the virtual time of [`glassbox_sim::cluster`].
 //!
 //! Every node is a site: a partition, clients, and under deterministic execution a sequencer that orders its clients'
-//! calls by its clock, in epochs of 10 ms. Messages within a site have no delay, as in the model. Clients coordinate the
-//! twin's transactions; coordinator 0, at the first site, has the waits-for graph.
+//! calls by its clock, in epochs of 10 ms. Messages within a site have no delay, as in the model. Clients coordinate
+//! the twin's transactions; coordinator 0, at the first site, has the waits-for graph.
 
 use glassbox_cluster::{Address, DeadlockRule, OrderSettings, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{Costs, Link, ModelLoad, Settings, World};
@@ -74,7 +74,9 @@ pub(super) fn costs(scheme: SchemeKind, times: &ServiceTimes, compute_ns: u64) -
 
 impl ValidationPoint {
     fn settings(&self, plan: &ValidationPlan, system: &str) -> Settings<ModelLoad> {
-        let (scheme, shape, nodes) = (scheme(system), self.shape(plan), NODES as u8);
+        let scheme = scheme(system);
+        let shape = self.shape(plan);
+        let nodes = NODES as u8;
         let is_ordered = matches!(scheme, SchemeKind::Deterministic(_));
         let order = OrderSettings { by_clocks: is_ordered, epoch_us: EPOCH_US, ..OrderSettings::new() };
         // As the model: 70 % of a delay are constant, the rest is exponential.

@@ -15,7 +15,7 @@ fn small() -> ValidationPlan {
     ValidationPlan { warm_up_ms: 60, measured_ms: 60, rows: 20_000, ..ValidationPlan::new(true, 1) }
 }
 
-fn simulated(plan: &ValidationPlan, group: &'static Group) -> Points {
+fn simulated(plan: &ValidationPlan, group: &'static PointGroup) -> Points {
     let _busy = PROCESSORS.lock().unwrap_or_else(PoisonError::into_inner);
     run(plan, &[group], &Steps::all())
 }
@@ -37,7 +37,7 @@ fn model_and_production_agree_where_processors_are_the_limit() {
 #[test]
 fn a_model_with_other_costs_than_production_is_found_out() {
     let times = ServiceTimes::default();
-    let found = |modelled: ServiceTimes, group: &'static Group| {
+    let found = |modelled: ServiceTimes, group: &'static PointGroup| {
         outcomes(&simulated(&ValidationPlan { modelled, ..small() }, group))
     };
     let locks =

@@ -49,8 +49,8 @@ pub(super) struct OrderedNode {
     releases: VecDeque<(LogPlace, usize)>,
     is_locking: bool,
     in_flight: usize,
-    /// Inputs with all remote reads, the last one first; messages; reconnaissance; then ready inputs, which the scheduler
-    /// has. One thread ends ready inputs before it receives a message.
+    /// Inputs with all remote reads, the last one first; messages; reconnaissance; then ready inputs, which the
+    /// scheduler has. One thread ends ready inputs before it receives a message.
     complete: Vec<WorkerJob>,
     pub messages: VecDeque<WorkerJob>,
     pub others: VecDeque<WorkerJob>,

@@ -9,14 +9,6 @@ use super::{NewWork, PartId, PartPhase, TwinCluster, TwinEvent, TwinJob, TwinMes
 use crate::determinism::events::exponential;
 use crate::determinism::settings::{ConflictRule, EvaluationSettings, NodeShape, OfferedLoad, TwinSettings};
 
-/// Asserts that production's shape has such a twin.
-pub(super) fn assert_possible(settings: &EvaluationSettings, kind: &TwinSettings) {
-    let has_rule = !matches!(kind.rule, ConflictRule::DetectWithoutDeadlocks | ConflictRule::Sorted);
-    assert!(has_rule, "clients that coordinate lock at all participants at once: {:?} is impossible", kind.rule);
-    let has_clients = matches!(settings.offered, OfferedLoad::Clients { .. });
-    assert!(has_clients, "clients coordinate: offer the load of clients, and not {:?}", settings.offered);
-}
-
 impl TwinNode {
     /// The next work in production's order: messages as they have arrived, then transactions whose locks were granted.
     pub(super) fn next_of_one_thread(&mut self) -> Option<TwinJob> {
@@ -33,6 +25,14 @@ impl TwinNode {
 }
 
 impl TwinCluster<'_> {
+    /// Asserts that production's shape has such a twin.
+    pub(super) fn assert_possible(settings: &EvaluationSettings, kind: &TwinSettings) {
+        let has_rule = !matches!(kind.rule, ConflictRule::DetectWithoutDeadlocks | ConflictRule::Sorted);
+        assert!(has_rule, "clients that coordinate lock at all participants at once: {:?} is impossible", kind.rule);
+        let has_clients = matches!(settings.offered, OfferedLoad::Clients { .. });
+        assert!(has_clients, "clients coordinate: offer the load of clients, and not {:?}", settings.offered);
+    }
+
     /// A client of a home calls.
     pub(super) fn call_again(&mut self, home: usize) {
         if self.settings.shape == NodeShape::LockThread {
@@ -85,8 +85,8 @@ impl TwinCluster<'_> {
         let now = self.events.now();
         let is_measured = (self.measured.0..self.measured.1).contains(&now);
         let txn = &self.txns[slot];
-        let (home, class, latency) = (txn.keys.parts[0].node, txn.class(), now - txn.called_at);
-        self.report.finish(home, class, (now, latency), is_measured);
+        let home = txn.keys.parts[0].node;
+        self.report.finish(home, txn.class(), (now, now - txn.called_at), is_measured);
         if let OfferedLoad::Clients { pause_ns, .. } = self.settings.offered {
             let pause = if pause_ns == 0 { 0.0 } else { pause_ns as f64 * exponential(&mut self.dice) };
             self.events.after(pause as u64, TwinEvent::CallAgain { home });

@@ -253,7 +253,7 @@ impl<'a> TwinCluster<'a> {
     /// When production has no such twin.
     pub fn new(settings: &'a EvaluationSettings, kind: TwinSettings) -> Self {
         if settings.shape == NodeShape::OneThread {
-            client::assert_possible(settings, &kind);
+            Self::assert_possible(settings, &kind);
         }
         let node = |pace| TwinNode {
             pace,
