@@ -45,7 +45,7 @@ const MAX_RESTARTS: u32 = 3;
 
 /// The name of the deterministic system with production's rule.
 fn bounded_row(volatility: f64) -> String {
-    format!("{}, tables locked after {MAX_RESTARTS} restarts", row(HASH, volatility))
+    format!("{}, at most {MAX_RESTARTS} restarts", row(HASH, volatility))
 }
 
 fn bounded() -> SystemKind {
