@@ -142,7 +142,8 @@ impl ProcedureExecution {
 
     /// The same without the executions before; the most pages pinned are of all, and measured costs those of now.
     pub fn since(&self, before: &Self) -> Self {
-        let (kind, sums) = ((self.procedure, self.policy, self.class), self.sums.since(&before.sums));
+        let kind = (self.procedure, self.policy, self.class);
+        let sums = self.sums.since(&before.sums);
         Self { measured: self.measured, ..Self::of_sums(kind, sums, self.most_pinned_pages) }
     }
 

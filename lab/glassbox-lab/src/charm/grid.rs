@@ -5,7 +5,8 @@
 //! pool is warm and the hybrid policy knows what it has measured. Rounds go over all policies, each time beginning with
 //! another one; ratios are formed within a round.
 //!
-//! The classes are found on the slow disk: pools are filled while the disk is fast, and then all policies are set anew.
+//! The classes are found on the slow disk: pools are filled while the disk is fast, and then all policies begin from
+//! scratch.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,7 +88,7 @@ impl GridCell {
         database_pages * self.pool_percent / 100
     }
 
-    /// Whether a pool of so many pages has a frame that a transaction can pin, apart from those that all sessions need.
+    /// Whether each session has a frame for a pinned page in a pool of this many pages, apart from those that it needs.
     fn has_frames(&self, pool_pages: usize) -> bool {
         pool_pages >= (PAGES_PER_SESSION + 1) * self.sessions
     }

@@ -22,13 +22,13 @@ const ALWAYS_REACHED: f64 = 0.8;
 /// The verdict on a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CellVerdict {
-    /// It reaches the share.
+    /// Hybrid execution reaches the share.
     Reached,
-    /// Its spread does.
+    /// Hybrid execution reaches the share within its spread.
     WithinSpread,
-    /// Not even its spread does.
+    /// Not even the spread reaches the share.
     Under,
-    /// It is under what is always to be reached.
+    /// Hybrid execution does not reach what is always to be reached.
     FarUnder,
     /// The pool has no frame for two stages.
     NoFrames,
@@ -109,7 +109,8 @@ pub fn grid_sentence(points: &Points) -> Option<String> {
     let cells = cells(points);
     let count = |is: fn(CellVerdict) -> bool| cells.iter().filter(|(_, verdict)| is(*verdict)).count();
     let judged = count(|verdict| verdict != CellVerdict::NoFrames);
-    let (reached, right) = (count(|verdict| verdict == CellVerdict::Reached), count(CellVerdict::is_right));
+    let reached = count(|verdict| verdict == CellVerdict::Reached);
+    let right = count(CellVerdict::is_right);
     let mut text = format!(
         "HTSTE reaches {REACHED} of the best policy in {reached} of {judged} cells, in {} more its spread does, and in \
          {} it does not. The least is {least:.2}.",

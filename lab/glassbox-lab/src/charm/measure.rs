@@ -89,8 +89,8 @@ pub fn measure(plan: &CharmPlan, watch: &dyn Progress, points: &mut Points) -> a
             let Cell { figure, row, x, .. } = cell;
             watch.step(round * cells.len() + at, plan.rounds * cells.len(), &format!("{figure}: {row}, {x}"));
             let (dir, sizes) = &pools[&cell.warehouses];
-            let (scale, seed) = (plan.scale(cell.warehouses), plan.seed + round as u64);
-            let bench = Bench { dir, scale, seed, inputs: 0 };
+            let scale = plan.scale(cell.warehouses);
+            let bench = Bench { dir, scale, seed: plan.seed + round as u64, inputs: 0 };
             let run = super::run::RunSettings { pool_pages: sizes.size(cell.share), ..cell.run };
             let ran = bench.run(&run, plan.warm_up(), RunLength::For(plan.length()));
             measured.push(numbers(cell, &ran.with_context(|| format!("{figure}: {row}, {x}"))?));

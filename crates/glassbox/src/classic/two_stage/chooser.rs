@@ -19,7 +19,7 @@
 //! have a share of the cost of all executions of the procedure, in which each is charged with what it cost more than
 //! the others. The share is larger as long as little is known: at first, and after a change of class.
 //!
-//! *When costs change* much within a short time, what was known of the other classes is given little weight, and they are
+//! *When costs change* much within a short time, older probes are given little weight, and the other classes are
 //! explored as at first.
 //!
 //! *A class becomes the current one* if its probes were cheaper, by a margin that falls with their number. The
@@ -50,8 +50,8 @@ const MIN_CHARGE: f64 = 1.0 / 6.0;
 /// The margin by which a class must be cheaper: of many probes, and of one, which falls with the root of their number.
 const MARGIN: f64 = 0.03;
 const MARGIN_OF_ONE: f64 = 0.5;
-/// Recent costs are remembered for this part of the executions that others are; from this many times the cost before on,
-/// or this part of it, costs have changed; but not by fewer executions.
+/// Recent costs are remembered for this part of the executions that others are. Costs have changed if recent ones are
+/// this multiple of those before, or less than the inverse of it, but not by fewer executions.
 const RECENT: f64 = 0.125;
 const CHANGED: f64 = 2.0;
 const MIN_RECENT: f64 = 64.0;
@@ -83,7 +83,7 @@ pub(crate) struct Chooser {
     base: Base,
     /// Recent costs of the current class.
     recent: Mean,
-    /// What is known of each class while it is not the current one.
+    /// Each class while it is not the current one.
     others: [Alternative; CLASSES],
 }
 
@@ -174,7 +174,8 @@ impl Alternative {
 
     /// The cost of one of its executions, divided by that of the current class.
     fn ratio(&self, base: &Base) -> f64 {
-        let ([memory_ns, disk_ns], [memory, disk]) = (base.parts_ns(), self.ratios());
+        let [memory_ns, disk_ns] = base.parts_ns();
+        let [memory, disk] = self.ratios();
         (memory_ns * memory + disk_ns * disk) / (memory_ns + disk_ns)
     }
 
@@ -186,7 +187,8 @@ impl Alternative {
 
     /// Whether it is cheaper than the current class, for certain enough.
     fn is_better(&self, base: &Base) -> bool {
-        let ([memory_ns, disk_ns], [memory, disk]) = (base.parts_ns(), self.relative);
+        let [memory_ns, disk_ns] = base.parts_ns();
+        let [memory, disk] = self.relative;
         let part = disk_ns / (memory_ns + disk_ns);
         let of = |relative: Mean| 1.0 / relative.count.max(1.0).sqrt();
         let margin = MARGIN + MARGIN_OF_ONE * ((1.0 - part) * of(memory) + part * of(disk));
@@ -297,20 +299,17 @@ impl Chooser {
         self.recent = Mean::default();
     }
 
-    /// Makes another class the current one. What is known is from now on relative to its costs, and of less weight.
+    /// Makes another class the current one. Costs of probes are relative to its costs from now on, and of less weight.
     fn change_to(&mut self, class: usize) {
         let ratios = self.others[class].ratios().map(|ratio| ratio.max(1e-9));
-        for (part, ratio) in ratios.into_iter().enumerate() {
-            let base = self.base.costs[part];
-            for (at, other) in self.others.iter_mut().enumerate() {
-                let relative = if at == self.current { Mean::of(base.count, 1.0) } else { other.relative[part] };
-                let mean = relative.mean().map(|mean| mean / ratio);
-                other.relative[part] =
-                    mean.map_or(Mean::default(), |mean| Mean::of(relative.count.min(MIN_PROBES), mean));
+        for (part, (base, ratio)) in self.base.costs.iter_mut().zip(ratios).enumerate() {
+            self.others[self.current].relative[part] = Mean::of(base.count, 1.0);
+            for other in &mut self.others {
+                other.relative[part].sum /= ratio;
+                other.relative[part].weigh_at_most(MIN_PROBES);
             }
-            let mean_ns = base.mean().map(|mean_ns| mean_ns * ratio);
-            self.base.costs[part] =
-                mean_ns.map_or(Mean::default(), |mean_ns| Mean::of(base.count.min(MIN_EXECUTIONS), mean_ns));
+            base.sum *= ratio;
+            base.weigh_at_most(MIN_EXECUTIONS);
         }
         // Probed from scratch: the change may have been an accident.
         let former = &mut self.others[self.current];
@@ -385,7 +384,7 @@ mod tests {
             }
         }
 
-        /// Executes so many times, and compares the classes after every 20 executions.
+        /// Executes this many times, and compares the classes after every 20 executions.
         fn execute(&mut self, world: &World, executions: u64) -> &mut Self {
             for at in 0..executions {
                 let probe = (0..CLASSES).find(|class| self.choice.probes[*class] > 0);
@@ -466,7 +465,9 @@ mod tests {
             for seed in 0..10 {
                 let mut simulated = Simulated::new(seed);
                 simulated.execute(&world, 40_000);
-                let (before_ns, class, count) = (simulated.cost_ns, simulated.choice.class, simulated.executions);
+                let before_ns = simulated.cost_ns;
+                let class = simulated.choice.class;
+                let count = simulated.executions;
                 simulated.execute(&world, 100_000);
                 let added = (simulated.cost_ns - before_ns) as f64 / (100_000.0 * world.mean_ns(class)) - 1.0;
                 assert!(added < 0.03, "{name}, {seed}: {:.1} % more", 100.0 * added);

@@ -30,7 +30,8 @@ pub(crate) struct ThreadWaits {
 impl ThreadWaits {
     pub(crate) fn now(clock: &dyn Clock) -> Self {
         let at_ns = clock.monotonic_ns();
-        let (reads, read_ns) = (miss::reads(), miss::read_ns());
+        let reads = miss::reads();
+        let read_ns = miss::read_ns();
         Self { at_ns, reads, read_ns, lock_ns: lock::waited_ns(), caused_ns: lock::caused_ns() }
     }
 
