@@ -1,6 +1,6 @@
-//! What a second force in flight is worth: group commit with one and with two blocks on their way to the disk.
+//! The worth of a second force in flight: group commit with one and with two blocks on their way to the disk.
 //!
-//! A log without contents: clients append records of 800 bytes and wait until they are durable, each with so many in
+//! A log without contents: clients append records of 800 bytes and wait until they are durable, each with some in
 //! flight; flushers take all that was appended as one block, write it to a file of zeros, and force it. A record is
 //! durable when its block and all before it are. With two flushers the next block is written and forced before the
 //! first returns. Rounds alternate.
@@ -23,7 +23,7 @@ const PAGE_BYTES: u64 = 4096;
 const FILE_BYTES: u64 = 64 << 20;
 /// Clients, and how many records each has in flight.
 const LOADS: [(usize, u64); 7] = [(1, 1), (2, 1), (8, 1), (32, 1), (1, 16), (2, 16), (2, 1024)];
-/// What a client computes for a record.
+/// The computation of a client for a record.
 const WORK: Duration = Duration::from_micros(3);
 
 /// The log's positions, in records.
@@ -85,7 +85,7 @@ impl Log {
         }
     }
 
-    /// Appends records, and waits for the oldest when so many are in flight; the sum of their times, and their number.
+    /// Appends records, and waits for the oldest when `in_flight` are; the sum of their times, and their number.
     fn append(&self, in_flight: u64) -> (Duration, u64) {
         let mut times = Duration::ZERO;
         let mut ended = 0;

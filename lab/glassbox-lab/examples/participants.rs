@@ -1,10 +1,10 @@
-//! What a distributed transaction costs each of its participants, which all run the procedure.
+//! The cost of a distributed transaction at each of its participants, which all run the procedure.
 //!
-//! `participants [CALLS] [ROUNDS]`, by default 20,000 and 9. New-Orders that take their items from 1, 2 and 4 partitions
+//! `participants [CALLS] [ROUNDS]`, by default 2,000 and 9. New-Orders that take their items from 1, 2 and 4 partitions
 //! in turn, and Payments by a customer of the same partition and of another one, on partitions with one warehouse each,
-//! in one thread, without messages. A procedure that did not ask [`Transaction::owns`] would cost every participant what
-//! the transaction costs where all rows are on one partition, and the reads of remote rows besides: the last column is
-//! what the participants spend together, as a part of that. Rounds alternate; medians.
+//! in one thread, without messages. A procedure that did not ask [`Transaction::owns`] would cost every participant as
+//! much as the transaction costs where all rows are on one partition, and the reads of remote rows. The last column is
+//! the cost at all participants together, as a part of that. Rounds alternate; medians.
 //!
 //! [`Transaction::owns`]: glassbox::procedure::Transaction::owns
 
@@ -94,20 +94,20 @@ fn main() {
         Some(text) => text.parse().unwrap_or_else(|_| panic!("{text} is not a number")),
         None => default,
     };
-    let (calls, rounds) = (number(1, 20_000), number(2, 9));
+    let calls = number(1, 2_000);
+    let rounds = number(2, 9);
     let mut all = [1, 2, 4].map(Partitions::load);
     let mut times: Vec<Vec<[f64; 2]>> = vec![Vec::new(); 5];
     for round in 0..rounds as u64 + 1 {
         let seed = 1 + round;
-        let [orders, payments] = [calls / 10, calls / 10];
-        let mut of_round: Vec<[f64; 2]> = all.iter_mut().map(|it| it.new_orders(orders, seed)).collect();
-        of_round.extend(all[..2].iter_mut().map(|it| it.payments(payments, seed)));
+        let mut of_round: Vec<[f64; 2]> = all.iter_mut().map(|it| it.new_orders(calls, seed)).collect();
+        of_round.extend(all[..2].iter_mut().map(|it| it.payments(calls, seed)));
         // The first round warms up.
         if round > 0 {
             times.iter_mut().zip(of_round).for_each(|(times, time)| times.push(time));
         }
     }
-    println!("medians of {rounds} rounds of {} calls each, in nanoseconds", calls / 10);
+    println!("medians of {rounds} rounds of {calls} calls each, in nanoseconds");
     println!("transaction   partitions     home    other  other of one partition's   all of as many whole runs");
     for ((name, partitions, alone), of) in
         [("New-Order", 1, 0), ("New-Order", 2, 0), ("New-Order", 4, 0), ("Payment", 1, 3), ("Payment", 2, 3)]
@@ -115,7 +115,8 @@ fn main() {
             .zip(&times)
     {
         let at = |times: &[[f64; 2]], which: usize| median(times.iter().map(|time| time[which]).collect());
-        let (home, other) = (at(of, 0), at(of, 1));
+        let home = at(of, 0);
+        let other = at(of, 1);
         if partitions == 1 {
             println!("{name:12}  {partitions:10}  {home:7.0}");
             continue;

@@ -154,38 +154,14 @@ impl Member {
 
     /// Whether it has work that ends by itself, unless it waits for a member that is gone.
     pub(crate) fn is_working(&self) -> bool {
-        match &self.role {
-            Role::Primary(partition) => !partition.is_idle(),
-            Role::Coordinator(coordinator) => coordinator.pending() > 0,
-            Role::Executor(executor) => executor.broken().is_none() && !executor.is_idle(),
-            Role::Sequencer(sequencer) => sequencer.broken().is_none() && sequencer.pending() > 0,
-            _ => false,
-        }
+        self.role.is_working()
     }
 
     /// Unfinished work or a failure; `None`: neither.
     pub fn unfinished(&self) -> Option<String> {
         match &self.role {
-            Role::Primary(partition) => (!partition.is_idle()).then(|| "transactions are active".to_owned()),
-            Role::Backup(backup) => backup.lost().map(|why| format!("replication has stopped: {why}")),
-            Role::HotBackup(backup) => backup.lost().map(|why| format!("replication has stopped: {why}")),
-            Role::Joining { .. } => Some("it waits for what its primary has".to_owned()),
-            Role::Coordinator(coordinator) => {
-                let pending = coordinator.pending();
-                (pending > 0).then(|| format!("{pending} transactions are undecided"))
-            }
-            Role::Executor(executor) => match executor.broken() {
-                Some(why) => Some(format!("it has stopped: {why}")),
-                None => (!executor.is_idle()).then(|| "transactions are active".to_owned()),
-            },
-            Role::Sequencer(sequencer) => match (sequencer.broken(), sequencer.pending()) {
-                (Some(why), _) => Some(format!("it has stopped: {why}")),
-                (None, pending) => (pending > 0).then(|| format!("{pending} inputs are not durable")),
-            },
-            Role::Unfit(why) => Some(format!("it cannot be a backup: {why}")),
-            Role::Returned(it) => Some(it.withheld.clone().unwrap_or_else(|| "it waits for its place".to_owned())),
             Role::Follower => self.disagrees(),
-            Role::Idle => None,
+            role => role.unfinished(),
         }
     }
 

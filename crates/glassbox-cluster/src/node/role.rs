@@ -164,6 +164,42 @@ impl Role {
     /// long: it may be writing a base, or copying its rows for another one.
     pub(crate) const FIRST_PATIENCE_US: u64 = 2_000_000;
 
+    /// Whether there is work that ends by itself, unless it waits for a member that is gone.
+    pub(crate) fn is_working(&self) -> bool {
+        match self {
+            Self::Primary(partition) => !partition.is_idle(),
+            Self::Coordinator(coordinator) => coordinator.pending() > 0,
+            Self::Executor(executor) => executor.broken().is_none() && !executor.is_idle(),
+            Self::Sequencer(sequencer) => sequencer.broken().is_none() && sequencer.pending() > 0,
+            _ => false,
+        }
+    }
+
+    /// Unfinished work or a failure; `None`: neither.
+    pub(crate) fn unfinished(&self) -> Option<String> {
+        match self {
+            Self::Primary(partition) => (!partition.is_idle()).then(|| "transactions are active".to_owned()),
+            Self::Backup(backup) => backup.lost().map(|why| format!("replication has stopped: {why}")),
+            Self::HotBackup(backup) => backup.lost().map(|why| format!("replication has stopped: {why}")),
+            Self::Joining { .. } => Some("it waits for what its primary has".to_owned()),
+            Self::Coordinator(coordinator) => {
+                let pending = coordinator.pending();
+                (pending > 0).then(|| format!("{pending} transactions are undecided"))
+            }
+            Self::Executor(executor) => match executor.broken() {
+                Some(why) => Some(format!("it has stopped: {why}")),
+                None => (!executor.is_idle()).then(|| "transactions are active".to_owned()),
+            },
+            Self::Sequencer(sequencer) => match (sequencer.broken(), sequencer.pending()) {
+                (Some(why), _) => Some(format!("it has stopped: {why}")),
+                (None, pending) => (pending > 0).then(|| format!("{pending} inputs are not durable")),
+            },
+            Self::Unfit(why) => Some(format!("it cannot be a backup: {why}")),
+            Self::Returned(it) => Some(it.withheld.clone().unwrap_or_else(|| "it waits for its place".to_owned())),
+            Self::Follower | Self::Idle => None,
+        }
+    }
+
     /// The epoch since which the member has this role.
     pub(crate) fn begun(&self, me: Address, configuration: &Configuration) -> u64 {
         match (self, me) {

@@ -58,7 +58,7 @@ pub struct Replicas {
 }
 
 impl Replicas {
-    fn first(group: Group, replicas: u8) -> Self {
+    pub(crate) fn first(group: Group, replicas: u8) -> Self {
         let backups = (1..replicas).map(|number| (group.member(number), 1)).collect();
         Self { primary: group.member(0), since: 1, backups }
     }
@@ -127,22 +127,6 @@ impl Configuration {
         let elected = || Replicas::first(Group::Sequencer, self.coordinators.len().min(MAX_COORDINATORS) as u8);
         let sequencer = self.sequencer.clone().or_else(|| Some(elected()));
         Self { agreement: Some(settings), sequencer, coordinators: Vec::new(), ..self }
-    }
-
-    /// The next configuration of a cluster whose configurations were an operator's: coordinator 0 agrees from now on,
-    /// at first alone. Replicas keep their roles, which restarted processes are given by the group.
-    ///
-    /// # Errors
-    /// When what a coordinator had decided would be lost.
-    pub fn agreed(&self, settings: AgreementSettings) -> Result<Self, String> {
-        if self.scheme.is_deterministic() || self.agreement.is_some() || self.coordinators.len() != 1 {
-            return Err("only a cluster with one coordinator and without an input log or agreement can begin to agree"
-                .to_owned());
-        }
-        let epoch = self.epoch + 1;
-        let elected = Replicas { since: epoch, ..Replicas::first(Group::Sequencer, 1) };
-        let coordinators = Vec::new();
-        Ok(Self { epoch, coordinators, sequencer: Some(elected), agreement: Some(settings), ..self.clone() })
     }
 
     /// The initial configuration of a cluster of which only this number of coordinators agree; 0: all.

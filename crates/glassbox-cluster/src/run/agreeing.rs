@@ -12,7 +12,8 @@ use glassbox::Catalog;
 
 use super::commands::Decisions;
 use super::processes::Processes;
-use crate::protocol::configuration::{AgreementSettings, Configuration};
+use crate::protocol::address::Group;
+use crate::protocol::configuration::{AgreementSettings, Configuration, Replicas};
 use crate::protocol::input::OrderSettings;
 
 impl Processes {
@@ -47,7 +48,16 @@ impl Processes {
         if let Some(replica) = self.shape().machines().into_iter().find(is_left_out) {
             return Err(format!("{replica} has no role; start the cluster, bring it back, and stop the cluster again"));
         }
-        newest.agreed(AgreementSettings::default())
+        if newest.scheme.is_deterministic() || newest.coordinators.len() != 1 {
+            return Err("the cluster's configuration has an input log or several coordinators".to_owned());
+        }
+        // Coordinator 0 agrees from now on, at first alone. Replicas keep their roles, which restarted processes are
+        // given by the group.
+        let epoch = newest.epoch + 1;
+        let elected = Replicas { since: epoch, ..Replicas::first(Group::Sequencer, 1) };
+        let agreement = Some(AgreementSettings::default());
+        let coordinators = Vec::new();
+        Ok(Configuration { epoch, coordinators, sequencer: Some(elected), agreement, ..newest.clone() })
     }
 
     fn agreeing(&self, others: &[SocketAddr]) -> Result<Self, String> {

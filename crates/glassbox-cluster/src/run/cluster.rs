@@ -113,7 +113,7 @@ impl Cluster {
     /// # Errors
     /// The first thread that panicked.
     pub fn stop(mut self) -> Result<Vec<(Address, Member)>, String> {
-        // Messages in flight arrive and are handled first. What waits for a member that is gone never ends.
+        // Messages in flight arrive and are handled first. Work that waits for a member that is gone never ends.
         let gives_up = Instant::now() + REST_WITHIN;
         while !self.is_at_rest() && Instant::now() < gives_up {
             std::thread::sleep(Duration::from_micros(200));

@@ -1,7 +1,6 @@
 //! Horizontal bars, one below the other, with the spread of repeated measurements.
 
-use super::both;
-use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, decades, draw, marks, short};
+use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, both, decades, draw, marks, short};
 use super::narrow::{NarrowBars, NarrowRow, narrow_bars};
 
 /// A figure of horizontal bars.

@@ -57,6 +57,11 @@ pub(super) enum Side {
 /// The drawing area of one figure.
 pub(super) struct Canvas<'a>(DrawingArea<SVGBackend<'a>, Shift>);
 
+/// A figure for a wide screen or paper, and for a narrow screen; the page shows one of the two.
+pub(super) fn both(wide: &str, narrow: &str) -> String {
+    format!("<div class=\"wide\">{wide}</div><div class=\"narrow\">{narrow}</div>")
+}
+
 /// The reason for `expect`.
 const WRITES: &str = "drawing into memory does not fail";
 

@@ -1,7 +1,6 @@
 //! Curves over a common axis, each with its name: at its end, or, for a narrow screen, below.
 
-use super::both;
-use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw, marks, short};
+use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, both, draw, marks, short};
 
 /// A figure of curves.
 #[derive(Debug, Clone)]

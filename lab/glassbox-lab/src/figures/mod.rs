@@ -21,10 +21,5 @@ use curves::{narrow, wide};
 pub use stacked::{Bar, Stacked, stacked};
 pub use waterfall::{Waterfall, WaterfallStep, waterfall};
 
-/// A figure for a wide screen or paper, and for a narrow screen; the page shows one of the two.
-fn both(wide: &str, narrow: &str) -> String {
-    format!("<div class=\"wide\">{wide}</div><div class=\"narrow\">{narrow}</div>")
-}
-
 #[cfg(test)]
 mod tests;

@@ -18,7 +18,7 @@ pub(super) struct NarrowBars<'a> {
 pub(super) struct NarrowRow<'a> {
     pub label: &'a str,
     pub note: &'a str,
-    /// Its pieces: where each begins and ends, and what is written on it if there is room.
+    /// Pieces: where each begins and ends, and what is written on it if there is room.
     pub pieces: Vec<(f64, f64, Colour, String)>,
     /// The range of repeated measurements.
     pub spread: Option<(f64, f64)>,

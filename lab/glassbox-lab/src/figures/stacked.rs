@@ -1,7 +1,6 @@
 //! Stacked vertical bars.
 
-use super::both;
-use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw, marks, short};
+use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, both, draw, marks, short};
 use super::narrow::{NarrowBars, NarrowRow, narrow_bars};
 
 /// A figure of stacked bars.

@@ -1,7 +1,6 @@
 //! A waterfall chart: the rest after each step as horizontal bars, with the difference that each step made.
 
-use super::both;
-use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, draw, marks, short};
+use super::canvas::{Canvas, Colour, GRID, INK, QUIET, Side, both, draw, marks, short};
 use super::narrow::{NarrowBars, NarrowRow, narrow_bars};
 
 /// A waterfall chart.

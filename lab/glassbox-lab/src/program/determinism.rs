@@ -107,7 +107,8 @@ pub fn run(arguments: &DeterminismArguments) -> anyhow::Result<Verdict> {
         "seed": plan.seed,
     });
     let group = Group { experiment: EXPERIMENT, simulated: true, configuration, points };
-    let (mut groups, mut is_valid) = (vec![group], true);
+    let mut groups = vec![group];
+    let mut is_valid = true;
     if arguments.figure.is_none() {
         let validation = run_validation(arguments, &mut *out)?;
         is_valid = validation.1;
@@ -158,7 +159,8 @@ fn run_constants(arguments: &DeterminismArguments, out: &mut dyn Write) -> anyho
     Ok(Group { experiment: constants::EXPERIMENT, simulated: true, configuration, points })
 }
 
-/// Changes each input, or one, and looks for claims that follow from it: with a larger one, and again with a smaller one.
+/// Changes each input, or one, and looks for claims that follow from it: with a larger one, and again with a smaller
+/// one.
 fn run_inputs(plan: &EvaluationPlan, only: Option<&str>, out: &mut dyn Write) -> anyhow::Result<Verdict> {
     let mut changes: Vec<_> = ChangedInput::all(FACTOR).collect();
     if let Some(only) = only {

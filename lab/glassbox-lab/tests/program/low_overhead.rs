@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::common::{Ran, run};
 
-/// What a quick simulation of all figures has printed and written.
+/// A quick simulation of all figures has printed every table and written every figure.
 pub fn all_claims_are_explained_and_all_figures_drawn(ran: &Ran, results: &Path) {
     assert!(ran.out.contains("it is known why not"), "{}", ran.out);
     for what in ["Figure 4, simulated", "forced locking", "the best scheme, simulated", "t_mp", "211 µs"] {

@@ -17,7 +17,7 @@ fn rows(part: &str) -> Vec<Vec<&str>> {
     part.lines().filter(is_row).map(|line| line.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
-/// What stands between the marks of a command.
+/// The command between its marks.
 fn unmarked(cell: &str) -> Option<&str> {
     cell.strip_prefix('`')?.strip_suffix('`')
 }
@@ -51,7 +51,8 @@ fn of(name: &str, arguments: &[&str]) -> std::process::Command {
 #[test]
 fn every_command_of_the_page_runs_in_its_order() {
     let (page, shorter) = PAGE.split_once("## Shorter forms").expect("the page says how commands are made shorter");
-    let (rows, shorter) = (rows(page), rows(shorter));
+    let shorter = rows(shorter);
+    let rows = rows(page);
     assert!(rows.len() > 90 && shorter.len() > 10, "{}, {}", rows.len(), shorter.len());
     let mut asked: Vec<&str> = Vec::new();
     for row in &rows {

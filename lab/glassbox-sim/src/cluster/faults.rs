@@ -9,7 +9,7 @@ use super::disk::members_of;
 use super::event::{Event, Fault};
 use super::forgetting::may_forget;
 use super::node::Machine;
-use super::workload::Workload;
+use super::workload::{CallOf, Workload};
 use super::world::World;
 use glassbox_workloads::micro::Load;
 
@@ -333,6 +333,24 @@ impl<W: Workload> World<W> {
             let message = Message::Configure(Box::new(self.configuration.clone()));
             self.send(Address::OPERATOR, to, self.now_ns, Some(Packet { epoch: self.configuration.epoch, message }));
         }
+    }
+
+    /// For a world that has [finished](Self::finish): each client makes one of these calls, and waits for its outcome.
+    ///
+    /// # Errors
+    /// When a client is away, or a call never ends.
+    pub fn call_after(&mut self, calls: Vec<CallOf<W>>) -> Result<(), String> {
+        for (number, call) in (0..).zip(calls) {
+            let client = Address::Client(number);
+            let now_ns = self.now_ns;
+            let mut out = Outbox::default();
+            if self.is_away(client) {
+                return Err(format!("{client} is away"));
+            }
+            self.client(number).make(call, now_ns, &mut out);
+            self.carry_out(client, now_ns, out);
+        }
+        self.finish()
     }
 }
 

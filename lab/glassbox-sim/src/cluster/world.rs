@@ -330,24 +330,6 @@ impl<W: Workload> World<W> {
         }
         Err(format!("progress: clients {waiting:?} wait for ever: {}", self.leftovers().join("; ")))
     }
-
-    /// For a world that has [finished](Self::finish): each client makes one of these calls, and waits for its outcome.
-    ///
-    /// # Errors
-    /// When a client is away, or a call never ends.
-    pub fn call_after(&mut self, calls: Vec<CallOf<W>>) -> Result<(), String> {
-        for (number, call) in (0..).zip(calls) {
-            let client = Address::Client(number);
-            let now_ns = self.now_ns;
-            let mut out = Outbox::default();
-            if self.is_away(client) {
-                return Err(format!("{client} is away"));
-            }
-            self.client(number).make(call, now_ns, &mut out);
-            self.carry_out(client, now_ns, out);
-        }
-        self.finish()
-    }
 }
 
 // Parties: added at the beginning of a world, or as successors.

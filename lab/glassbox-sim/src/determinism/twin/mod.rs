@@ -9,13 +9,12 @@
 //! graph: each wait sends it an edge, and each grant another message ([`deadlock`]). Machine 0 is a node of the
 //! cluster, so the edges need the time of its workers.
 //!
-//! In production's shape clients coordinate ([`client`]), and the graph is on a machine of its own.
+//! In production's shape clients coordinate ([`execute`]), and the graph is on a machine of its own.
 //!
 //! Admission ([`execute`]): a worker has up to 100 transactions, and a node on which 40 wait for locks begins no new
 //! work. The published code applies the second rule to the parts of other nodes' transactions too: then the other
 //! half of a transaction that holds locks elsewhere is never begun, a deadlock that no waits-for graph shows.
 
-mod client;
 mod deadlock;
 mod execute;
 mod locks;
