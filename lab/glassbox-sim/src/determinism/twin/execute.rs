@@ -1,9 +1,10 @@
 //! Admission, and the steps of a transaction: locks, remote reads, the run, two-phase commit.
 //!
-//! In production's shape a client is a machine of its own at its home's site, so coordination takes no time of a node's
-//! thread. A distributed transaction has two rounds and a decision, each of which is a message to every participant:
-//! rows are locked and read, the procedure is run with the rows of all, and the run is committed. The client has its
-//! answer with the decision. *Low Overhead Concurrency Control*, section 4.3; production's twin is built on its locking.
+//! In production's shape a client is a machine of its own at its home's site, so coordination takes no time of a
+//! node's thread. A distributed transaction has two rounds and a decision, each of which is a message to every
+//! participant: rows are locked and read, the procedure is run with the rows of all, and the run is committed. The
+//! client has its answer with the decision. *Low Overhead Concurrency Control*, section 4.3; production's twin is built
+//! on its locking.
 
 use super::locks::{LockAnswer, Released};
 use super::{
