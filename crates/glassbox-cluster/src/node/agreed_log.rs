@@ -8,7 +8,7 @@
 //! may be lost, and later ones be decided. So an entry counts only if it is the next one of the present sequencer's
 //! stream; a sequencer of which a proposal was lost asks again to be the sequencer, and goes on from what is decided.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use glassbox_consensus::{Agreement, Decided, Output};
@@ -95,7 +95,14 @@ impl AgreedLog {
         }
         let first = first
             .ok_or_else(|| format!("the journal of {me} has not the configuration that the cluster began with"))?;
-        Ok(Self { has_journal: true, ..Self::with_records(me, first, (&of_raft, last), (incarnation, true))? })
+        let members = first.members();
+        let agreed = Self::with_records(me, first, (&of_raft, last), (incarnation, true))?;
+        let mut agreed = Self { has_journal: true, ..agreed };
+        if of_raft.is_empty() && incarnation == 0 {
+            // It has not voted yet.
+            agreed.begin(&members);
+        }
+        Ok(agreed)
     }
 
     /// The agreed log of a member at the beginning of a cluster.
@@ -105,11 +112,15 @@ impl AgreedLog {
     pub(crate) fn new(me: Address, first: Configuration) -> Result<Self, String> {
         let members = first.members();
         let mut agreed = Self::with_records(me, first, (&[], 0), (0, false))?;
-        // Others are sent the log when they become members.
-        if members.contains(&me) {
-            agreed.agreement.begin(&members.into_iter().filter_map(coordinator).collect::<Vec<_>>());
-        }
+        agreed.begin(&members);
         Ok(agreed)
+    }
+
+    /// Begins the agreement among these members. Others are sent the log when they become members.
+    fn begin(&mut self, members: &BTreeSet<Address>) {
+        if members.contains(&self.me) {
+            self.agreement.begin(&members.iter().copied().filter_map(coordinator).collect::<Vec<_>>());
+        }
     }
 
     /// The agreed log of a member that has forgotten what it had voted: another incarnation, which takes part when the

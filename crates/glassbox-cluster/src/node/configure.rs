@@ -115,7 +115,8 @@ impl Member {
                 sequencer.configure(&self.configuration, Some(me), now_us, out);
                 Role::Sequencer(sequencer)
             }
-            _ if is_sequencer && !keeps_place => {
+            // Another life of it may have been elected, in a configuration that it is sent now.
+            _ if is_sequencer && !keeps_place && agreed.leads() => {
                 let mut sequencer = Sequencer::succeeding(me, &self.configuration, agreed.log(), out);
                 sequencer.halted = agreed.undecided().clone();
                 Role::Sequencer(Box::new(sequencer))
