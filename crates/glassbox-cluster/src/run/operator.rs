@@ -227,6 +227,10 @@ impl<L: Link> Operator<L> {
         // A coordinator has no journal before. Once the group has begun, one that has nothing has lost its directory.
         let leader = first.coordinator_of(Address::OPERATOR);
         if !is_begun && self.machines.iter().any(waits) {
+            // One that does not answer may know of a group that has begun: another one would lose its decisions.
+            if let Some((silent, Err(why))) = standings.iter().find(|(_, standing)| standing.is_err()) {
+                return Err(format!("{silent} does not run ({why}); start all processes of the cluster first"));
+            }
             match standings.get(&leader) {
                 Some(Ok(Standing::None)) => drop(self.ask(leader, Question::Begin(first.clone()))?),
                 Some(Ok(_)) => {}
