@@ -98,9 +98,11 @@ pub(super) fn table(points: &Points) -> Option<Table> {
     (!cells.is_empty()).then(|| Table::new(&header, cells.into_iter().map(row).collect()))
 }
 
-/// Whether hybrid execution is right in every cell that has a verdict.
+/// Whether hybrid execution is right in every cell that has a verdict, and there is one.
 pub fn is_grid_right(points: &Points) -> bool {
-    cells(points).iter().all(|(_, verdict)| *verdict == CellVerdict::NoFrames || verdict.is_right())
+    let cells = cells(points);
+    let mut judged = cells.iter().filter(|(_, verdict)| *verdict != CellVerdict::NoFrames).peekable();
+    judged.peek().is_some() && judged.all(|(_, verdict)| verdict.is_right())
 }
 
 /// All cells in a sentence; `None` if none has a verdict.

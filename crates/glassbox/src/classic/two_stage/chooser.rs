@@ -213,7 +213,6 @@ impl Alternative {
             let base_ns = base.mean().filter(|mean_ns| *mean_ns > 0.0).unwrap_or(base_ns);
             relative.add(costs.executions as f64, costs.cost_ns as f64 / base_ns);
         }
-        self.outstanding = self.outstanding.saturating_sub(count);
         self.probes += count;
         self.disk_probes += ended[1].executions;
         let charge_ns = (cost_ns as f64 - count as f64 * base_ns).max(count as f64 * MIN_CHARGE * base_ns);
@@ -246,6 +245,11 @@ impl Chooser {
         let new: [ClassCosts; CLASSES] =
             std::array::from_fn(|class| std::array::from_fn(|part| sums[class][part].since(self.seen[class][part])));
         self.seen = *sums;
+        // Probes have ended, whatever is decided by their costs.
+        for (other, new) in self.others.iter_mut().zip(&new) {
+            let ended: u64 = new.iter().map(|costs| costs.executions).sum();
+            other.outstanding = other.outstanding.saturating_sub(ended);
+        }
         let sum = |of: fn(&CostSum) -> u64| new.iter().flatten().map(of).sum::<u64>();
         let executions = sum(|costs| costs.executions);
         self.forget(executions, half_life);
@@ -386,6 +390,10 @@ mod tests {
 
         /// Executes this many times, and compares the classes after every 20 executions.
         fn execute(&mut self, world: &World, executions: u64) -> &mut Self {
+            self.execute_and_compare(world, executions, 20)
+        }
+
+        fn execute_and_compare(&mut self, world: &World, executions: u64, every: u64) -> &mut Self {
             for at in 0..executions {
                 let probe = (0..CLASSES).find(|class| self.choice.probes[*class] > 0);
                 if let Some(probe) = probe {
@@ -399,7 +407,7 @@ mod tests {
                 self.sums[class][part].cost_ns += cost_ns;
                 self.cost_ns += cost_ns;
                 self.executions[class] += 1;
-                if at % 20 == 19 {
+                if at % every == every - 1 {
                     let left = self.choice;
                     self.choice = self.chooser.choose(&self.sums, Some(1_000));
                     if self.choice.class == left.class {
@@ -417,6 +425,23 @@ mod tests {
         fn mean_ns(&self, class: usize) -> f64 {
             let [memory, disk] = self.costs_us[class].map(|us| us as f64);
             memory * (1_000 - self.disk) as f64 + disk * self.disk as f64
+        }
+    }
+
+    /// A comparison may see a probe alone, when what was known before is hardly enough to decide.
+    #[test]
+    fn classes_are_probed_on_where_each_execution_is_compared() {
+        let slower = World { costs_us: [[0, 20_000], [0, 4_000], [0, 12_000]], ..COLD };
+        for seed in 0..20 {
+            let mut simulated = Simulated::new(seed);
+            for world in [COLD, slower, COLD, slower] {
+                simulated.execute_and_compare(&world, 2_000, 1);
+            }
+            let before = simulated.executions;
+            simulated.execute_and_compare(&slower, 20_000, 1);
+            for class in [CONVENTIONAL, OPTIMISTIC] {
+                assert!(simulated.executions[class] > before[class], "{seed}: {class} {:?}", simulated.executions);
+            }
         }
     }
 
