@@ -69,9 +69,9 @@ fn all_jobs(plan: &EvaluationPlan) -> Vec<EvaluationJob> {
 
 /// The names of the figures, one of which can be simulated alone.
 pub fn figures() -> Vec<&'static str> {
-    let mut names: Vec<_> = all_jobs(&EvaluationPlan::new(true, 1)).iter().map(|job| job.figure).collect();
+    let jobs = all_jobs(&EvaluationPlan::new(true, 1));
+    let mut names: Vec<_> = jobs.iter().map(|job| job.figure.strip_suffix(plan::RUNS).unwrap_or(job.figure)).collect();
     names.push(local_clocks::FIGURE);
-    names.retain(|name| !name.ends_with(", runs"));
     names.sort_unstable();
     names.dedup();
     names

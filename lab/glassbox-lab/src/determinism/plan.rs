@@ -9,7 +9,7 @@ pub(super) const LOW: u64 = 10_000;
 pub(super) const HIGH: u64 = 100;
 
 /// The end of a figure's name under which its runs are kept.
-const RUNS: &str = ", runs";
+pub(super) const RUNS: &str = ", runs";
 
 /// A contention index as rows call it.
 pub(super) fn contention(hot: u64) -> String {
