@@ -25,6 +25,8 @@ pub(crate) struct ExecutingTxn {
     pub(super) given: Vec<RemoteReadResult>,
     /// Rows of other partitions that it needs before its next run.
     missing: Vec<(u8, u16, Lookup)>,
+    /// Rows that it has without having asked for them: replicas of another set did.
+    unasked: Vec<RemoteRead>,
     /// Rows that other participants want, until it has its locks.
     pub(super) wanted: Vec<(u8, Vec<RemoteRead>)>,
     /// The participants that can commit.
@@ -49,6 +51,7 @@ impl ExecutingTxn {
             has_begun: false,
             given: Vec::new(),
             missing: Vec::new(),
+            unasked: Vec::new(),
             wanted: Vec::new(),
             votes: PartitionSet::EMPTY,
             is_aborted: false,
@@ -62,10 +65,38 @@ impl ExecutingTxn {
             (one.partition, one.table) == (other.partition, other.table) && one.lookup == other.lookup
         };
         rows.retain(|row| !self.given.iter().any(|given| is_same(row, given)));
+        for row in &rows {
+            let is_it = |(partition, table, lookup): &(u8, u16, Lookup)| {
+                (row.partition, row.table) == (*partition, *table) && row.lookup == *lookup
+            };
+            if !self.missing.iter().any(is_it) {
+                let partitions = PartitionSet::of(row.partition.into());
+                self.unasked.push(RemoteRead {
+                    partitions,
+                    table: row.table,
+                    lookup: row.lookup.clone(),
+                    writes: false,
+                });
+            }
+        }
         self.missing.retain(|(partition, table, lookup)| {
             !rows.iter().any(|row| (row.partition, row.table) == (*partition, *table) && row.lookup == *lookup)
         });
         self.given.extend(rows);
+    }
+
+    /// Rows of other partitions that it has and nobody of its set has asked for; they are asked for from now on.
+    pub(super) fn take_unasked(&mut self) -> Vec<RemoteRead> {
+        std::mem::take(&mut self.unasked)
+    }
+
+    /// Notes rows of other partitions that it needs, and that these send without being asked.
+    pub(super) fn expect(&mut self, reads: Vec<RemoteRead>) {
+        let is_of = |one: &RemoteRead, all: &RemoteRead| {
+            one.table == all.table && one.lookup == all.lookup && one.partitions.difference(all.partitions).is_empty()
+        };
+        self.unasked.retain(|unasked| !reads.iter().any(|read| is_of(unasked, read)));
+        self.miss(reads);
     }
 
     /// The participants that it waits for, as seen by this one.
@@ -101,5 +132,42 @@ impl ExecutingTxn {
             }
         }
         new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glassbox::record::Timestamp;
+    use glassbox::research::shard::Call;
+    use glassbox_workloads::micro::catalog;
+
+    use super::*;
+    use crate::protocol::address::Address;
+
+    const OTHER: PartitionSet = PartitionSet::of(1);
+
+    fn read(id: u64) -> RemoteRead {
+        RemoteRead { partitions: OTHER, table: 0, lookup: Lookup::Key(id.to_be_bytes().to_vec()), writes: false }
+    }
+
+    fn row(id: u64) -> RemoteReadResult {
+        RemoteReadResult { partition: 1, table: 0, lookup: read(id).lookup, rows: Vec::new() }
+    }
+
+    /// They were asked for by a replica of another set, and come from what their owner has kept for it.
+    #[test]
+    fn rows_that_arrive_unasked_are_asked_for_before_the_vote_unless_they_are_promised() {
+        let shard = Shard::new(&catalog(), 0, 2, 1 << 20).unwrap();
+        let call = Call { procedure: 0, arguments: vec![1].into(), now: Timestamp::default(), seed: 0 };
+        let (client, participants, keys) = (Address::Client(1), PartitionSet::all(2), InputKeys::All);
+        let input = Input { index: 0, client, call_id: 1, attempt: 1, call, version: 1, participants, keys };
+        let id = InputId { epoch: 1, index: 0 };
+        let mut txn = ExecutingTxn::new(id, input, DeclaredKeys::none(), &shard);
+        txn.receive_rows(vec![row(1), row(2)]);
+        txn.expect(vec![read(1), read(3)]);
+        assert_eq!(txn.miss(vec![read(2), read(4)]), [read(4)], "one is there");
+        txn.receive_rows(vec![row(1), row(2), row(3), row(4), row(5)]);
+        assert_eq!(txn.take_unasked(), [read(2), read(5)]);
+        assert_eq!(txn.take_unasked(), [], "once");
     }
 }

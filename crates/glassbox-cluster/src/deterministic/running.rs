@@ -32,7 +32,7 @@ impl Executor {
                 return self.end(place, Some(Outcome::Elsewhere(missing)), out);
             }
             let (own, others): (Vec<_>, Vec<_>) = shared.into_iter().partition(|read| read.partitions.contains(me));
-            txn.miss(others);
+            txn.expect(others);
             if !own.is_empty() {
                 let others = txn.input.participants.difference(PartitionSet::of(me));
                 txn.wanted.extend(others.iter().map(|other| (other as u8, own.clone())));
@@ -99,6 +99,17 @@ impl Executor {
         }
     }
 
+    /// Tells the other participants whether this one can commit. They may end with the vote, so those that have rows
+    /// which this run has read, and did not have to ask for, learn of them before: they keep them for its next run, after
+    /// a restart of this process.
+    fn vote(&mut self, place: LogPlace, can_commit: bool, out: &mut Outbox) {
+        let unasked = self.active.get_mut(&place).expect("it is active").take_unasked();
+        if !unasked.is_empty() {
+            self.ask(place, unasked, out);
+        }
+        self.send_to_others(place, &ExchangeContent::Vote(can_commit), out);
+    }
+
     /// Runs a transaction that has its locks and, as far as is known, all remote rows.
     pub(super) fn run(&mut self, place: LogPlace, out: &mut Outbox) {
         let txn = self.active.get_mut(&place).expect("it is active");
@@ -119,7 +130,7 @@ impl Executor {
             Ran::Done(output) => {
                 txn.done = Some((kept, output));
                 if has_votes {
-                    self.send_to_others(place, &ExchangeContent::Vote(true), out);
+                    self.vote(place, true, out);
                 }
                 self.commit_if_decided(place, out);
             }
@@ -220,7 +231,7 @@ impl Executor {
         let has_votes = txn.has_votes;
         if let Some(outcome) = outcome {
             if has_votes {
-                self.send_to_others(place, &ExchangeContent::Vote(false), out);
+                self.vote(place, false, out);
             }
             self.answer(&self.active[&place], outcome, out);
         }

@@ -42,6 +42,8 @@ pub(crate) struct AgreedLog {
     pub(super) me: Address,
     pub(super) agreement: Agreement,
     pub(super) incarnations: Incarnations,
+    /// Whether its journal had what the incarnation had voted, or was sent.
+    pub(super) were_votes_kept: bool,
     /// The configuration with which the cluster began.
     first: Configuration,
     /// The time of the first poll, and of the last one.
@@ -150,6 +152,7 @@ impl AgreedLog {
             me,
             agreement,
             incarnations,
+            were_votes_kept: !records.is_empty(),
             times_us: None,
             is_due: true,
             agreed: Agreed::new(first.clone()),
@@ -260,7 +263,7 @@ impl AgreedLog {
         out: &mut Outbox,
     ) {
         if let Some(number) = coordinator(replica) {
-            return self.member_returned(number, life, now_us);
+            return self.member_returned(number, (life, kept.is_some()), now_us);
         }
         if let Some(why) = replica.partition().and_then(|it| self.agreed.undecided.get(&it)) {
             return out.send(replica, Message::Withheld { life, why: Box::new(why.clone()) });

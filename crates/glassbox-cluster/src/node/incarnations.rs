@@ -44,6 +44,16 @@ pub(super) const fn incarnation(drawn: u64) -> u64 {
     if fitting == 0 { 1 } else { fitting }
 }
 
+/// A member that asks for its place.
+#[derive(Debug, Clone, Copy)]
+struct Asking {
+    incarnation: u64,
+    /// Whether it has what this incarnation had voted, or seen.
+    has_votes: bool,
+    /// When it asked last, in microseconds.
+    at_us: u64,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Incarnations {
@@ -55,8 +65,8 @@ pub(super) struct Incarnations {
     /// When a member of the group has sent it something last, in microseconds.
     addressed_at_us: Option<u64>,
     ask_at_us: u64,
-    /// Members that ask for their places: their incarnations, and when they asked last.
-    asking: BTreeMap<u64, (u64, u64)>,
+    /// Members that ask for their places.
+    asking: BTreeMap<u64, Asking>,
     /// Since when it asks, and since when a majority does, in microseconds.
     asks_since_us: Option<u64>,
     lost_since_us: Option<u64>,
@@ -95,23 +105,31 @@ impl Incarnations {
     }
 
     /// Another member asks for its place.
-    pub(super) fn note_asking(&mut self, number: u64, incarnation: u64, now_us: u64) {
-        self.asking.insert(number, (incarnation, now_us));
+    pub(super) fn note_asking(&mut self, number: u64, (incarnation, has_votes): (u64, bool), at_us: u64) {
+        self.asking.insert(number, Asking { incarnation, has_votes, at_us });
     }
 
-    /// The members, of which one is replaced by another incarnation of itself; `None`: it is a member, or its number is
-    /// none's.
-    pub(super) fn replacing(members: &[u64], number: u64, incarnation: u64) -> Option<Vec<u64>> {
-        let next = identity(number, incarnation);
-        let is_replaced = members.iter().any(|it| number_of(*it) == number) && !members.contains(&next);
-        let others = members.iter().copied().filter(|it| number_of(*it) != number);
-        is_replaced.then(|| others.chain([next]).collect())
+    /// The members, of which those that ask in other incarnations of themselves are replaced by these; `None`: there
+    /// are none. All at once: while one gets the log, another one must not take its place in the change.
+    pub(super) fn replacing(&self, members: &[u64], now_us: u64) -> Option<Vec<u64>> {
+        let next = |member: &u64| {
+            let number = number_of(*member);
+            self.asks_since(number, now_us).map_or(*member, |asking| identity(number, asking.incarnation))
+        };
+        let next: Vec<u64> = members.iter().map(next).collect();
+        (next != members).then_some(next)
+    }
+
+    /// A member that has asked lately.
+    fn asks_since(&self, number: u64, now_us: u64) -> Option<&Asking> {
+        let since_us = now_us.saturating_sub(SILENT_ELECTIONS * self.election_us);
+        self.asking.get(&number).filter(|asking| asking.at_us >= since_us)
     }
 
     /// The identity of the member with this number: the one that is known, or as it has asked.
     pub(super) fn of(&self, members: &[u64], number: u64) -> u64 {
         let known = members.iter().copied().find(|it| number_of(*it) == number);
-        let asked = || self.asking.get(&number).map_or(0, |(incarnation, _)| *incarnation);
+        let asked = || self.asking.get(&number).map_or(0, |asking| asking.incarnation);
         known.unwrap_or_else(|| if number == self.number { self.identity() } else { identity(number, asked()) })
     }
 
@@ -145,9 +163,8 @@ impl Incarnations {
     /// Whether the log is lost for good: of one of these sets of members, a majority of which has to agree, no majority
     /// has what it had voted. `all`: all members that there may be, for one that knows of no members.
     pub(super) fn is_lost(&mut self, sets: &[Vec<u64>], all: u64, now_us: u64) -> bool {
-        let since_us = now_us.saturating_sub(SILENT_ELECTIONS * self.election_us);
         let has_forgotten = |number: u64, incarnation: u64| {
-            self.asking.get(&number).is_some_and(|(other, at_us)| *other != incarnation && *at_us >= since_us)
+            self.asks_since(number, now_us).is_some_and(|it| it.incarnation != incarnation && !it.has_votes)
         };
         let is_minority = |set: &Vec<u64>| {
             let left = set.iter().filter(|it| !has_forgotten(number_of(**it), incarnation_of(**it))).count();
@@ -176,13 +193,22 @@ mod tests {
     #[test]
     fn an_incarnation_replaces_the_former_one_of_its_member_and_no_other() {
         let members = [identity(0, 0), identity(1, 7), identity(2, 0)];
-        assert_eq!(Incarnations::replacing(&members, 1, 7), None, "it is a member");
-        assert_eq!(Incarnations::replacing(&members, 3, 9), None, "a spare one");
-        let next = Incarnations::replacing(&members, 1, 8).unwrap();
-        assert_eq!(next, [identity(0, 0), identity(2, 0), identity(1, 8)]);
-        assert_eq!((number_of(next[2]), incarnation_of(next[2])), (1, 8));
         let mut known = of(0, 0, false);
-        known.note_asking(3, 9, 1);
+        known.note_asking(1, (7, false), 1);
+        assert_eq!(known.replacing(&members, 1), None, "it is a member");
+        known.note_asking(3, (9, false), 1);
+        assert_eq!(known.replacing(&members, 1), None, "a spare one");
+        known.note_asking(1, (8, false), 1);
+        let next = known.replacing(&members, 1).unwrap();
+        assert_eq!(next, [identity(0, 0), identity(1, 8), identity(2, 0)]);
+        assert_eq!((number_of(next[1]), incarnation_of(next[1])), (1, 8));
+        known.note_asking(2, (5, false), 30_000);
+        assert_eq!(known.replacing(&members, 30_000).unwrap(), [next[0], next[1], identity(2, 5)], "two at once");
+        assert_eq!(
+            known.replacing(&members, 50_000).unwrap(),
+            [members[0], members[1], identity(2, 5)],
+            "one is silent"
+        );
         assert_eq!([1, 3, 4].map(|it| known.of(&members, it)), [identity(1, 7), identity(3, 9), identity(4, 0)]);
         assert!(incarnation(1 << 48) > 0 && identity(2, incarnation(u64::MAX)) != identity(2, incarnation(0)));
     }
@@ -207,7 +233,7 @@ mod tests {
         let three: Vec<_> = (0..3).map(|it| identity(it, 0)).collect();
         let mut left = of(0, 0, false);
         let mut is_lost = |asking: &[u64], at_us: u64| {
-            asking.iter().for_each(|it| left.note_asking(*it, 5, at_us));
+            asking.iter().for_each(|it| left.note_asking(*it, (5, false), at_us));
             left.is_lost(std::slice::from_ref(&three), 3, at_us)
         };
         assert!((0..50).all(|ms| !is_lost(&[1], 10_000 * ms)), "two have what they voted");
@@ -218,10 +244,16 @@ mod tests {
         let mut alone = of(0, 6, true);
         assert!(!alone.is_lost(&[], 2, 0) && !alone.is_lost(&[], 2, 300_000), "the other one may have what it voted");
         for ms in 30..51 {
-            alone.note_asking(1, 5, 10_000 * ms);
+            alone.note_asking(1, (5, false), 10_000 * ms);
             assert!(!alone.is_lost(&[], 2, 10_000 * ms), "after {ms} intervals");
         }
-        alone.note_asking(1, 5, 510_000);
-        assert!(alone.is_lost(&[], 2, 510_000));
+        alone.note_asking(1, (5, true), 505_000);
+        assert!(!alone.is_lost(&[], 2, 505_000), "it has what it voted in its directory");
+        alone.note_asking(1, (5, false), 510_000);
+        assert!(!alone.is_lost(&[], 2, 510_000), "from then on");
+        for ms in 51..72 {
+            alone.note_asking(1, (5, false), 10_000 * ms);
+        }
+        assert!(alone.is_lost(&[], 2, 711_000));
     }
 }

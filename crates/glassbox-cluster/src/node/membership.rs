@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::node::agreed::Proposal;
 use crate::node::agreed_log::{AgreedLog, coordinator};
-use crate::node::incarnations::{self, Incarnations, number_of};
+use crate::node::incarnations::{self, number_of};
 use crate::protocol::address::Address;
 use crate::protocol::message::Message;
 use crate::protocol::outbox::{Action, Outbox};
@@ -19,10 +19,10 @@ impl AgreedLog {
         }
     }
 
-    /// Another member asks for its place, in this incarnation.
-    pub(super) fn member_returned(&mut self, number: u64, incarnation: u64, now_us: u64) {
+    /// Another member asks for its place, in this incarnation; whether it has what this one had voted.
+    pub(super) fn member_returned(&mut self, number: u64, incarnation: (u64, bool), now_us: u64) {
         self.incarnations.note_asking(number, incarnation, now_us);
-        let next = Incarnations::replacing(&self.agreement.members(), number, incarnation);
+        let next = self.incarnations.replacing(&self.agreement.members(), now_us);
         if let Some(next) = next.filter(|_| self.agreement.leadership().is_ready) {
             self.agreement.change_members(&next);
             self.is_due = true;
@@ -35,7 +35,8 @@ impl AgreedLog {
             return;
         }
         if self.incarnations.asks(self.is_member(), now_us) {
-            let own = Message::Returned { life: self.incarnations.own(), kept: None };
+            let own =
+                Message::Returned { life: self.incarnations.own(), kept: self.has_votes().then_some(self.log_end()) };
             let others = (0..coordinators).map(Address::Coordinator).filter(|it| *it != self.me);
             others.for_each(|other| out.send(other, own.clone()));
         }
@@ -55,6 +56,11 @@ impl AgreedLog {
                     .to_owned(),
             );
         }
+    }
+
+    /// Whether it has what it has voted in this incarnation: its journal had it, or it is a member.
+    fn has_votes(&self) -> bool {
+        self.were_votes_kept || self.is_member()
     }
 
     /// Whether it has forgotten what it had voted, and is no member yet.
