@@ -192,6 +192,13 @@ impl Subject {
     }
 }
 
+impl Drop for Subject {
+    /// A database writes its pool when it is closed.
+    fn drop(&mut self) {
+        self.disk.disk().set_slow(false);
+    }
+}
+
 /// Measures the grid; returns early on an interrupt, with the cells that are complete. Returns whether all are.
 ///
 /// # Errors
@@ -245,7 +252,6 @@ fn measure_cell(
             subjects[at].rates.push(rate);
         }
     }
-    subjects.iter().for_each(|subject| subject.disk.disk().set_slow(false));
     Ok(Some(subjects))
 }
 

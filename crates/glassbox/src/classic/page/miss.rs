@@ -30,8 +30,10 @@ pub(crate) struct DiskRead {
     pub(crate) ended_ns: u64,
 }
 
-/// Maximum fixes of a run that are noted. A transaction that fixes more pages can rarely pin them.
+/// Maximum fixes of a run that are noted before the repetitions among them are left out.
 const MAX_NOTED: usize = 2048;
+/// Pages of a run after which none is noted any more. A transaction that fixes more pages can rarely pin them.
+const MAX_PAGES: usize = MAX_NOTED / 2;
 
 /// The pages that a run has fixed, with repetitions.
 struct FixedPages {
@@ -143,6 +145,19 @@ impl FixedPages {
     fn noted(&self) -> Vec<PageId> {
         self.pages[self.left.get()..].iter().map(Cell::get).collect()
     }
+
+    /// Keeps each of the noted pages once, and makes place for others if they are few.
+    #[cold]
+    #[inline(never)]
+    fn leave_out_repetitions(&self) {
+        let mut pages = self.noted();
+        pages.sort_unstable();
+        pages.dedup();
+        if pages.len() <= MAX_PAGES {
+            self.left.set(MAX_NOTED - pages.len());
+            self.pages[self.left.get()..].iter().zip(pages).for_each(|(place, page)| place.set(page));
+        }
+    }
 }
 
 /// Pages that this thread fixes from now on are noted if `are_noted`; none is yet.
@@ -157,6 +172,9 @@ pub(crate) fn note_fixed(page: PageId) {
         if let Some(left) = fixed.left.get().checked_sub(1) {
             fixed.pages[left % MAX_NOTED].set(page);
             fixed.left.set(left);
+            if left == 0 {
+                fixed.leave_out_repetitions();
+            }
         }
     });
 }
@@ -257,6 +275,10 @@ mod tests {
             note_fixed_pages(true);
             note(100..100 + 2 * MAX_NOTED as u32);
             assert_eq!(fixed_pages().len(), MAX_NOTED);
+            note_fixed_pages(true);
+            (0..10 * MAX_NOTED as u32).for_each(|fix| note_fixed(PageId(fix % MAX_PAGES as u32)));
+            note(5_000..5_001);
+            assert_eq!(fixed_pages().len(), MAX_PAGES + 1, "a page that is fixed often counts once");
         }
         assert_eq!(fixed_pages(), noted);
         note(9..10);

@@ -18,7 +18,7 @@ use crate::classic::page::miss;
 use crate::classic::page::pages::Pages;
 use crate::classic::stack::Stack;
 use crate::classic::tree::{Cursor, Find, Step, Tree};
-use crate::classic::two_stage::Pinning;
+use crate::classic::two_stage::{BATCH, Pinning};
 use crate::config::FetchMethod;
 use crate::error::Error;
 use crate::procedure::Stop;
@@ -65,14 +65,16 @@ impl<'t, 'e, S: Stack> FetchStage<'t, 'e, S> {
         let engine = self.0.engine;
         let pinning = Pinning::new(&engine.pages, &mut self.0.session.pins, &engine.pin_budget);
         let missing: Vec<PageId> = pages.iter().copied().filter(|page| !pinning.try_pin(*page)).collect();
-        if self.0.session.pins.is_refused() {
-            return;
-        }
-        if engine.fetch == FetchMethod::Batches {
-            let _ = engine.pin_budget.bring(&engine.pages, &missing);
-        }
-        for page in missing {
-            let _ = self.pinning(|_, pages| pages.touch(page));
+        for batch in missing.chunks(BATCH) {
+            if engine.fetch == FetchMethod::Batches && !self.0.session.pins.is_refused() {
+                let _ = engine.pin_budget.bring(&engine.pages, batch);
+            }
+            for page in batch {
+                if self.0.session.pins.is_refused() {
+                    return;
+                }
+                let _ = self.pinning(|_, pages| pages.touch(*page));
+            }
         }
     }
 

@@ -46,8 +46,8 @@ pub(crate) struct Near<'a> {
     pub(crate) following: &'a [(u64, Rid)],
     /// How many of these were inserted.
     pub(crate) followed: usize,
-    /// The leaves that a split for this insertion has made, which have entries of the leaf that was full.
-    pub(crate) new_leaves: NewLeaves,
+    /// The leaves that the last splits for this insertion have made, which have entries of the leaf that was full.
+    pub(crate) new_leaves: [PageId; 4],
 }
 
 /// New leaves: one of a split, and one if the root was a leaf; else none.
@@ -65,7 +65,13 @@ impl<'a> Near<'a> {
         fingers: Option<&'a mut Fingers>,
         following: &'a [(u64, Rid)],
     ) -> Self {
-        Self { key, rid, undo, fingers, following, followed: 0, new_leaves: NO_LEAVES }
+        Self { key, rid, undo, fingers, following, followed: 0, new_leaves: [PageId::NONE; 4] }
+    }
+
+    /// A split has made leaves. Another one follows if others have filled the leaf again meanwhile.
+    fn add_leaves(&mut self, [first, second]: NewLeaves) {
+        let [one, other, ..] = self.new_leaves;
+        self.new_leaves = [first, second, one, other];
     }
 }
 
@@ -119,7 +125,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             if let Some(inserted) = self.insert_at(journal, near, page, spot, asks.then_some(&mut admit))? {
                 return Ok(inserted);
             }
-            near.new_leaves = self.make_room(journal, near.key)?;
+            near.add_leaves(self.make_room(journal, near.key)?);
         }
         loop {
             let (leaf, last) = self.leaf_exclusive(probe)?;
@@ -134,7 +140,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
             if let Some(inserted) = self.insert_at(journal, near, leaf, spot, asks.then_some(&mut admit))? {
                 return Ok(inserted);
             }
-            near.new_leaves = self.make_room(journal, near.key)?;
+            near.add_leaves(self.make_room(journal, near.key)?);
         }
     }
 

@@ -45,7 +45,7 @@ pub use classes::ExecutionClass;
 pub(crate) use classes::{Closures, ProcedureStages};
 pub(crate) use counts::{StageCounts, StageSums};
 pub(crate) use execute::{EndedStage, Stages, ThreadWaits};
-pub(crate) use pins::{PinBudget, Pinning, Pins};
+pub(crate) use pins::{BATCH, PinBudget, Pinning, Pins};
 
 /// What a run of a transaction does at an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ const PLACES: usize = 1024;
 /// Pages in it at most, so that a search is short. Further ones may be pinned more than once.
 const KNOWN: usize = PLACES / 2;
 /// Pages that are brought into memory at the same time.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 /// Pins that a transaction reserves at once.
 const RESERVED: usize = 16;
 
