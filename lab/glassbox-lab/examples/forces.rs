@@ -45,6 +45,8 @@ struct Log {
     appended: Condvar,
     durable: Condvar,
     is_over: AtomicBool,
+    /// Whether all clients have ended: nothing is appended any more.
+    is_closed: AtomicBool,
 }
 
 impl Log {
@@ -52,13 +54,13 @@ impl Log {
         self.positions.lock().expect("no thread panics")
     }
 
-    /// Writes and forces blocks until the run is over.
+    /// Writes and forces blocks until all clients have ended.
     fn flush(&self) {
         let zeros = vec![0; 8 << 20];
         let mut positions = self.positions();
         loop {
             while positions.appended == positions.taken {
-                if self.is_over.load(Ordering::Relaxed) {
+                if self.is_closed.load(Ordering::Relaxed) {
                     return;
                 }
                 positions = self.appended.wait_timeout(positions, Duration::from_millis(10)).expect("no panic").0;
@@ -119,8 +121,8 @@ impl Log {
 /// Records a second, their mean time in microseconds, and forces a second.
 fn run(path: &Path, flushers: usize, (clients, in_flight): (usize, u64), time: Duration) -> [f64; 3] {
     let file = File::options().read(true).write(true).open(path).expect("the file can be opened");
-    let (positions, appended, durable, is_over) = Default::default();
-    let log = Log { file, positions, appended, durable, is_over };
+    let (positions, appended, durable, is_over, is_closed) = Default::default();
+    let log = Log { file, positions, appended, durable, is_over, is_closed };
     let sums = std::thread::scope(|scope| {
         for _ in 0..flushers {
             scope.spawn(|| log.flush());
@@ -129,7 +131,10 @@ fn run(path: &Path, flushers: usize, (clients, in_flight): (usize, u64), time: D
         std::thread::sleep(time);
         log.is_over.store(true, Ordering::Relaxed);
         let sums = clients.into_iter().map(|client| client.join().expect("no client panics"));
-        sums.fold((Duration::ZERO, 0), |(times, ended), (time, of_client)| (times + time, ended + of_client))
+        let sums =
+            sums.fold((Duration::ZERO, 0), |(times, ended), (time, of_client)| (times + time, ended + of_client));
+        log.is_closed.store(true, Ordering::Relaxed);
+        sums
     });
     let ended = sums.1.max(1) as f64;
     let seconds = time.as_secs_f64();
