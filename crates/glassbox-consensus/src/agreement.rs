@@ -200,9 +200,10 @@ impl Agreement {
         self.shared.lock().forced(number);
     }
 
-    /// The next members. A member that is new first gets the log. Ignored while another change is under way; if it does
-    /// not end, for 30 heartbeats. To be repeated until they are the [members](Self::members).
-    pub fn change_members(&mut self, members: &[u64]) {
+    /// The next members. A member that is new first gets the log. Ignored while another change is under way; if that
+    /// does not end, for 30 heartbeats. To be repeated until they are the [members](Self::members). `waiting`: others
+    /// that keep what they got of the log, because a later change may make them members.
+    pub fn change_members(&mut self, members: &[u64], waiting: &[u64]) {
         let mut inner = self.shared.lock();
         if std::mem::replace(&mut inner.is_changing, true) {
             return;
@@ -212,7 +213,7 @@ impl Agreement {
         let new = members.difference(&known).copied().collect();
         // Former additions that did not become members.
         let nodes = inner.members.nodes().map(|(member, ())| *member);
-        let others = nodes.filter(|it| !known.contains(it) && !members.contains(it)).collect();
+        let others = nodes.filter(|it| !known.contains(it) && !members.contains(it) && !waiting.contains(it)).collect();
         self.commands.push(Command::Members { members, new, others });
     }
 
@@ -234,7 +235,7 @@ impl Agreement {
     pub fn is_settled(&mut self) -> bool {
         let is_joint = self.shared.lock().members.membership().get_joint_config().len() > 1;
         if is_joint && self.leadership().is_ready {
-            self.change_members(&self.members());
+            self.change_members(&self.members(), &[]);
         }
         !is_joint
     }

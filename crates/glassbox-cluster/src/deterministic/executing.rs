@@ -85,7 +85,7 @@ impl ExecutingTxn {
         self.given.extend(rows);
     }
 
-    /// Rows of other partitions that it has and nobody of its set has asked for; they are asked for from now on.
+    /// Rows of other partitions that it has without having asked for them; from now on it has asked for them.
     pub(super) fn take_unasked(&mut self) -> Vec<RemoteRead> {
         std::mem::take(&mut self.unasked)
     }
@@ -154,12 +154,14 @@ mod tests {
         RemoteReadResult { partition: 1, table: 0, lookup: read(id).lookup, rows: Vec::new() }
     }
 
-    /// They were asked for by a replica of another set, and come from what their owner has kept for it.
+    /// A replica of another set asked for them, and they come from what their owner has kept for it.
     #[test]
     fn rows_that_arrive_unasked_are_asked_for_before_the_vote_unless_they_are_promised() {
         let shard = Shard::new(&catalog(), 0, 2, 1 << 20).unwrap();
         let call = Call { procedure: 0, arguments: vec![1].into(), now: Timestamp::default(), seed: 0 };
-        let (client, participants, keys) = (Address::Client(1), PartitionSet::all(2), InputKeys::All);
+        let participants = PartitionSet::all(2);
+        let keys = InputKeys::All;
+        let client = Address::Client(1);
         let input = Input { index: 0, client, call_id: 1, attempt: 1, call, version: 1, participants, keys };
         let id = InputId { epoch: 1, index: 0 };
         let mut txn = ExecutingTxn::new(id, input, DeclaredKeys::none(), &shard);

@@ -99,9 +99,9 @@ impl Executor {
         }
     }
 
-    /// Tells the other participants whether this one can commit. They may end with the vote, so those that have rows
-    /// which this run has read, and did not have to ask for, learn of them before: they keep them for its next run, after
-    /// a restart of this process.
+    /// Sends the others whether this participant can commit. Each may end with the vote, so one that has rows which
+    /// this run has read, and did not have to ask for, is asked for them before: it keeps them for the next run, after a
+    /// restart of this process.
     fn vote(&mut self, place: LogPlace, can_commit: bool, out: &mut Outbox) {
         let unasked = self.active.get_mut(&place).expect("it is active").take_unasked();
         if !unasked.is_empty() {
@@ -221,18 +221,21 @@ impl Executor {
         self.remove(place, out);
     }
 
-    /// Ends a transaction without a change. `outcome`: why; `None`: another participant says why.
+    /// Ends a transaction without a change. `outcome`: why; `None`: another participant says why. A participant that
+    /// has not voted votes even then: the vote that it ends by may be kept by replicas of another set alone, and be
+    /// lost with them, before one of its own set is restarted.
     pub(super) fn end(&mut self, place: LogPlace, outcome: Option<Outcome>, out: &mut Outbox) {
         let txn = self.active.get_mut(&place).expect("it is active");
+        let has_voted = txn.done.is_some();
         if let Some((kept, _)) = txn.done.take() {
             out.did(Work::Undo);
             self.shard.undo(kept);
         }
         let has_votes = txn.has_votes;
+        if has_votes && (outcome.is_some() || !has_voted) {
+            self.vote(place, false, out);
+        }
         if let Some(outcome) = outcome {
-            if has_votes {
-                self.vote(place, false, out);
-            }
             self.answer(&self.active[&place], outcome, out);
         }
         self.remove(place, out);

@@ -1,8 +1,8 @@
 //! The sequencer's log: epochs that count on, partitions that ask for it again, and its length.
 
 use glassbox::record::Timestamp;
-use glassbox::research::shard::{Call, DeclaredKeys, KeyRequest, PartitionSet, Shard, Touch, WatchedKey};
-use glassbox_workloads::micro::catalog;
+use glassbox::research::shard::{Call, DeclaredKeys, KeyRequest, PartitionSet, Shard, Stamp, Touch, WatchedKey};
+use glassbox_workloads::micro::{ReadWrite, catalog};
 
 use super::epoch_log::EpochLog;
 use super::executor::Executor;
@@ -11,7 +11,7 @@ use super::sequencer::Sequencer;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
-use crate::protocol::input::{Input, InputBatch, InputKeys};
+use crate::protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
 use crate::protocol::message::{FragmentWork, Message, ReconnaissanceRequest, StopReason, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
@@ -165,6 +165,35 @@ fn a_stopped_replica_stays_stopped_when_its_checkpoint_ends() {
         }
         assert_eq!(executor.broken(), Some(&stopped[..]));
     }
+}
+
+/// The other one's vote may be kept by replicas of another set alone, and be lost with them.
+#[test]
+fn a_participant_that_ends_by_the_vote_of_another_one_votes_itself() {
+    let shard = Shard::new(&catalog(), 0, 2, 1 << 20).unwrap();
+    let stamp = Stamp { procedure: 0, now: Timestamp::default(), seed: 0 };
+    let keys = [(0, 1), (1, 1)].into_iter().collect();
+    // Rows of the other partition are missing, so it has not voted.
+    let call = Call::new(ReadWrite { keys, stamp: 1, aborts_at: None, two_rounds: true }, stamp);
+    let participants = PartitionSet::all(2);
+    let keys = InputKeys::Declared;
+    let version = shard.version(&call).unwrap();
+    let input = Input { index: 0, client: CLIENT, call_id: 1, attempt: 1, call, version, participants, keys };
+    let mut out = Outbox::default();
+    let base = (4, Vec::new());
+    let kind = SchedulerKind::Vll;
+    let mut executor = Executor::recovered(partition(0), shard, kind, &configuration(), base, &mut out);
+    executor.handle(ME, Message::Inputs(InputBatch::of(&[input], 0, (4, 5, 1)).unwrap()), &mut out);
+    let exchange = Exchange { input: InputId { epoch: 5, index: 0 }, from: 1, content: ExchangeContent::Vote(false) };
+    out.actions.clear();
+    executor.handle(partition(1), Message::Exchange(Box::new(exchange)), &mut out);
+    let is_vote = |action: &Action| match action {
+        Action::Send(to, Message::Exchange(exchange)) => {
+            *to == partition(1) && exchange.content == ExchangeContent::Vote(false)
+        }
+        _ => false,
+    };
+    assert_eq!(out.actions.iter().filter(|action| is_vote(action)).count(), 1, "{:?}", out.actions);
 }
 
 /// Clients take the first answer of a partition's replicas.

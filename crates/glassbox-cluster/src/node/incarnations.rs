@@ -7,8 +7,9 @@
 //! ignores what is for another one, so a forgotten vote is never repeated or contradicted.
 //!
 //! Another incarnation, or a member that nothing is sent to, asks for its place until the group has made it a member.
-//! If a majority of the members asks in other incarnations than those that agree, the log is lost: its majority can
-//! never decide again.
+//! If a majority of the members asks in other incarnations than those that agree, and without what these had voted,
+//! the log is lost: its majority can never decide again. A process that continues an incarnation says that it has the
+//! votes: an observer that was restarted may not know yet that this incarnation is a member.
 
 use std::collections::BTreeMap;
 
@@ -109,15 +110,20 @@ impl Incarnations {
         self.asking.insert(number, Asking { incarnation, has_votes, at_us });
     }
 
-    /// The members, of which those that ask in other incarnations of themselves are replaced by these; `None`: there
-    /// are none. All at once: while one gets the log, another one must not take its place in the change.
-    pub(super) fn replacing(&self, members: &[u64], now_us: u64) -> Option<Vec<u64>> {
-        let next = |member: &u64| {
-            let number = number_of(*member);
-            self.asks_since(number, now_us).map_or(*member, |asking| identity(number, asking.incarnation))
-        };
-        let next: Vec<u64> = members.iter().map(next).collect();
-        (next != members).then_some(next)
+    /// The members, of which one is replaced by another incarnation of itself; `None`: it is a member, or its number is
+    /// none's.
+    pub(super) fn replacing(members: &[u64], number: u64, incarnation: u64) -> Option<Vec<u64>> {
+        let next = identity(number, incarnation);
+        let is_replaced = members.iter().any(|it| number_of(*it) == number) && !members.contains(&next);
+        let others = members.iter().copied().filter(|it| number_of(*it) != number);
+        is_replaced.then(|| others.chain([next]).collect())
+    }
+
+    /// The members that have asked lately. A change that makes one a member must not take from another one what it got
+    /// of the log: they would prevent each other for ever.
+    pub(super) fn asking(&self, now_us: u64) -> Vec<u64> {
+        let lately = |number: &u64| Some(identity(*number, self.asks_since(*number, now_us)?.incarnation));
+        self.asking.keys().filter_map(lately).collect()
     }
 
     /// A member that has asked lately.
@@ -193,22 +199,16 @@ mod tests {
     #[test]
     fn an_incarnation_replaces_the_former_one_of_its_member_and_no_other() {
         let members = [identity(0, 0), identity(1, 7), identity(2, 0)];
+        assert_eq!(Incarnations::replacing(&members, 1, 7), None, "it is a member");
+        assert_eq!(Incarnations::replacing(&members, 3, 9), None, "a spare one");
+        let next = Incarnations::replacing(&members, 1, 8).unwrap();
+        assert_eq!(next, [identity(0, 0), identity(2, 0), identity(1, 8)]);
+        assert_eq!((number_of(next[2]), incarnation_of(next[2])), (1, 8));
         let mut known = of(0, 0, false);
-        known.note_asking(1, (7, false), 1);
-        assert_eq!(known.replacing(&members, 1), None, "it is a member");
         known.note_asking(3, (9, false), 1);
-        assert_eq!(known.replacing(&members, 1), None, "a spare one");
-        known.note_asking(1, (8, false), 1);
-        let next = known.replacing(&members, 1).unwrap();
-        assert_eq!(next, [identity(0, 0), identity(1, 8), identity(2, 0)]);
-        assert_eq!((number_of(next[1]), incarnation_of(next[1])), (1, 8));
         known.note_asking(2, (5, false), 30_000);
-        assert_eq!(known.replacing(&members, 30_000).unwrap(), [next[0], next[1], identity(2, 5)], "two at once");
-        assert_eq!(
-            known.replacing(&members, 50_000).unwrap(),
-            [members[0], members[1], identity(2, 5)],
-            "one is silent"
-        );
+        assert_eq!(known.asking(30_000), [identity(2, 5), identity(3, 9)]);
+        assert_eq!(known.asking(50_000), [identity(2, 5)], "one is silent");
         assert_eq!([1, 3, 4].map(|it| known.of(&members, it)), [identity(1, 7), identity(3, 9), identity(4, 0)]);
         assert!(incarnation(1 << 48) > 0 && identity(2, incarnation(u64::MAX)) != identity(2, incarnation(0)));
     }

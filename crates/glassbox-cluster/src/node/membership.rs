@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::node::agreed::Proposal;
 use crate::node::agreed_log::{AgreedLog, coordinator};
-use crate::node::incarnations::{self, number_of};
+use crate::node::incarnations::{self, Incarnations, number_of};
 use crate::protocol::address::Address;
 use crate::protocol::message::Message;
 use crate::protocol::outbox::{Action, Outbox};
@@ -22,9 +22,9 @@ impl AgreedLog {
     /// Another member asks for its place, in this incarnation; whether it has what this one had voted.
     pub(super) fn member_returned(&mut self, number: u64, incarnation: (u64, bool), now_us: u64) {
         self.incarnations.note_asking(number, incarnation, now_us);
-        let next = self.incarnations.replacing(&self.agreement.members(), now_us);
+        let next = Incarnations::replacing(&self.agreement.members(), number, incarnation.0);
         if let Some(next) = next.filter(|_| self.agreement.leadership().is_ready) {
-            self.agreement.change_members(&next);
+            self.agreement.change_members(&next, &self.incarnations.asking(now_us));
             self.is_due = true;
         }
     }
@@ -100,7 +100,7 @@ impl AgreedLog {
         }
         let known = self.agreement.members();
         let members: Vec<u64> = members.iter().map(|it| self.incarnations.of(&known, (*it).into())).collect();
-        self.agreement.change_members(&members);
+        self.agreement.change_members(&members, &[]);
         self.is_due = true;
         Ok(())
     }

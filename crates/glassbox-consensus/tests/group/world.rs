@@ -322,7 +322,7 @@ impl World {
         members.insert(self.rng.random_range(0..MACHINES));
         self.members = members.into_iter().collect();
         let members = self.members.clone();
-        self.machine(leader).agreement.as_mut().unwrap().change_members(&members);
+        self.machine(leader).agreement.as_mut().unwrap().change_members(&members, &[]);
     }
 
     /// A member's disk gets a base of what was decided instead of the records before.
