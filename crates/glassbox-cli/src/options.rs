@@ -272,6 +272,19 @@ impl EngineOptions {
                 "--execution {execution} needs --architecture {other}: use one of the other executions"
             ));
         }
+        let mut names: Vec<&str> = self.execution_of.iter().map(|(name, _)| name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("--execution-of {} is given twice: remove one of them", pair[0]));
+        }
+        let mut executions = self.execution_of.iter().map(|(_, execution)| *execution).chain([execution]);
+        if self.is_classic() && self.class_rule.is_some() && !executions.any(|it| it == ExecutionOption::Hybrid) {
+            return Err(
+                "--class-rule needs --execution hybrid, or a procedure's with --execution-of: no other execution \
+                        chooses classes"
+                    .to_owned(),
+            );
+        }
         if self.is_classic() {
             return match log {
                 LogOption::Values => Ok(()),

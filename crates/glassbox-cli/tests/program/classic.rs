@@ -225,6 +225,11 @@ fn an_execution_of_the_other_engine_is_refused() {
         (&["--execution-of", "payment=two-stage"][..], "--execution-of needs --architecture classic"),
         (&["--class-rule", "cost"][..], "--class-rule needs --architecture classic"),
         (&["--detect-deadlocks-every-ms", "5"][..], "--detect-deadlocks-every-ms needs --architecture classic"),
+        (&["--architecture", "classic", "--class-rule", "cost"][..], "--class-rule needs --execution hybrid"),
+        (
+            &["--architecture", "classic", "--execution-of", "payment=hybrid", "--execution-of", "payment=hybrid"][..],
+            "--execution-of payment is given twice",
+        ),
         (&["--execution-of", "payment"][..], "use PROCEDURE=EXECUTION, with conventional, two-stage,"),
         (&["--execution-of", "payment=core"][..], "`core` is no execution of a procedure: use conventional,"),
     ] {
