@@ -134,9 +134,11 @@ pub fn outcomes(claims: &[Claim]) -> String {
 /// The same in a few words, for a table of contents; empty if there are none.
 pub(crate) fn counted(claims: &[Claim]) -> String {
     let count = |outcome: Outcome| claims.iter().filter(|claim| claim.outcome() == outcome).count();
-    let [reproduced, not, _, _, met, missed, unexplained] = Outcome::ALL.map(count);
+    let [reproduced, not, _, own, met, missed, unexplained] = Outcome::ALL.map(count);
     let mut text = String::new();
-    if reproduced + not + unexplained > 0 {
+    if own > 0 && claims.iter().all(|claim| claim.source == Source::Own) {
+        text = format!("{own} of {} checks hold", claims.len());
+    } else if reproduced + not + unexplained > 0 {
         text = format!("{reproduced} claims reproduced, {} not", not + unexplained);
     }
     if met + missed > 0 {
@@ -230,8 +232,9 @@ impl Claim {
             Source::Goal(goal) => format!("goal {goal}"),
         };
         let mut name = format!("{}: {}", self.figure, self.claim);
-        if self.by_construction {
-            name += &format!(", from {}", self.inputs.join(", "));
+        if !self.inputs.is_empty() {
+            let how = if self.by_construction { "from" } else { "rests on" };
+            name += &format!(", {how} {}", self.inputs.join(", "));
         }
         vec![
             name,
@@ -403,6 +406,9 @@ mod tests {
         assert!(text.starts_with("Of 2 claims of the paper, 1 are reproduced and 1 are not. 1 numbers"), "{text}");
         assert!(text.ends_with("Of 1 goals, 0 are met and 1 are missed."), "{text}");
         assert_eq!(counted(&all), "1 claims reproduced, 1 not; 0 of 1 goals met");
+        let own = own_check(("Check", "a number"), Some(1.0), (0.0, 2.0), "ms").unwrap();
+        let wrong = Claim { here: 3.0, ..own.clone() };
+        assert_eq!(counted(&[own, wrong]), "1 of 2 checks hold");
     }
 
     #[test]

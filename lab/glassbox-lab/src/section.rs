@@ -11,6 +11,10 @@ pub struct Section {
     pub question: &'static str,
     /// The answer, in a few sentences.
     pub lead: String,
+    /// How the title of the figure begins that shows the answer; if it is empty, the first figure does.
+    pub answered_by: &'static str,
+    /// The terms of its figures and tables, and their meanings.
+    pub terms: &'static [(&'static str, &'static str)],
     /// How many claims are reproduced and how many are not, for the table of contents; may be empty.
     pub outcomes: String,
     /// Machine, commit, configuration.
@@ -19,7 +23,7 @@ pub struct Section {
     pub notes_title: String,
     /// Sentences about the results.
     pub notes: Vec<String>,
-    /// The figures, the one with the answer first.
+    /// The figures.
     pub figures: Vec<Figure>,
 }
 

@@ -83,6 +83,8 @@ pub fn section(points: &Points) -> Section {
         id: "calibrate".to_owned(),
         title: "The simulator's constants".to_owned(),
         question: "",
+        answered_by: "",
+        terms: &[],
         lead: lead.to_owned(),
         outcomes: String::new(),
         figures: vec![figure("Costs", costs(points)), figure("Round trips", round_trips(points))],

@@ -6,7 +6,7 @@ use super::measure::{LOCK_WAIT, NEED_DISK, NEW_ORDERS, OTHERS_READS, READ_TIME, 
 use super::plan::{COMPUTATION, FASTER, HERE, LATENCY, POOLS, SESSIONS};
 use super::policy::Policy;
 use super::pools::SHARES;
-use super::tables;
+use super::tables::{self, MODELLED};
 use crate::claim::{Claim, counted, outcomes};
 use crate::figures::{Bar, Colour, Curve, Curves, Stacked, Stroke, curves, stacked};
 use crate::points::Points;
@@ -16,6 +16,22 @@ use glassbox_workloads::format;
 /// The question of the section.
 const QUESTION: &str = "A transaction that reads the disk while it holds locks makes all others that need them wait. \
                         What is it worth to fetch its pages first, without locks?";
+/// The terms of the section.
+const TERMS: &[(&str, &str)] = &[
+    ("2PL", "two-phase locking: a transaction requests locks as it goes, and reads missing pages while it holds them"),
+    (
+        "TSTE",
+        "two-stage execution: each transaction runs twice, in a fetch stage without locks, which reads and pins its \
+         pages, and then in an operate stage with locks",
+    ),
+    (
+        "OTSTE",
+        "the optimistic form: a transaction runs with locks at once; at the first missing page it releases them and \
+         becomes a fetch stage",
+    ),
+    ("HTSTE", "the hybrid form: each procedure runs in the class that suits it, one of the three above"),
+    ("needs the disk", "of a transaction: a page that it accesses is not in the pool"),
+];
 /// How it is measured.
 const LEAD: &str = "A transaction that reads the disk while it holds locks makes all others that need them wait for \
                     its disk. Charm measured in 2001 what it is worth to fetch its pages first, without locks. Here \
@@ -56,9 +72,6 @@ fn answer(points: &Points) -> Option<String> {
         format!("{}{parts}", outcomes(&claims))
     })
 }
-
-/// The parts that are modelled where the paper's constants are used.
-const MODELLED: &str = "disks and processor modelled, hot rows first";
 
 /// The section of these numbers.
 pub fn section(points: &Points) -> Section {
@@ -106,11 +119,14 @@ pub fn section(points: &Points) -> Section {
     figures.extend(sizes(points).map(|table| Figure::of_table("How large the pools are", "", table)));
     let caption = "Claims have the bounds of the paper's number with a tolerance; goals are this project's. A full run \
                    fails if a result is outside of its bounds and no reason explains it.";
-    figures.extend(tables::verdicts(points).map(|table| Figure::of_table("Claims and goals", caption, table)));
+    let verdicts = tables::verdicts(points).into_iter();
+    figures.extend(verdicts.map(|(title, table)| Figure::of_table(title, caption, table)));
     Section {
         id: super::EXPERIMENT.to_owned(),
         title: "Charm: two-stage execution".to_owned(),
         question: QUESTION,
+        answered_by: "Figure 2a.",
+        terms: TERMS,
         lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),
         outcomes: counted(&claims(points)),
         facts: vec![("method".to_owned(), LEAD.to_owned())],

@@ -67,15 +67,16 @@ pub(super) fn sentences(points: &Points) -> Vec<String> {
     claims(points).iter().filter_map(Claim::sentence).collect()
 }
 
-/// The table of inputs, each with the claims that follow from it.
+/// The table of inputs, each with the numbers that follow from it, and the claims that rest on it.
 pub(super) fn inputs_table(points: &Points) -> Option<Table> {
     let claims = claims(points);
     let row = |input: &Input| {
-        let rests = |claim: &&Claim| claim.inputs.contains(&input.name) && claim.outcome() == Outcome::ByConstruction;
-        let claims = claims.iter().filter(rests).count().to_string();
-        vec![input.name.to_owned(), input.value.to_owned(), input.origin.to_owned(), claims]
+        let (follow, rest): (Vec<&Claim>, _) =
+            claims.iter().filter(|claim| claim.inputs.contains(&input.name)).partition(|claim| claim.by_construction);
+        let counts = [follow.len(), rest.len()].map(|count| count.to_string());
+        [input.name, input.value, input.origin].map(str::to_owned).into_iter().chain(counts).collect()
     };
-    let header = ["input", "value", "origin", "numbers that follow from it"];
+    let header = ["input", "value", "origin", "numbers that follow from it", "claims that rest on it"];
     (!claims.is_empty()).then(|| Table::new(&header, INPUTS.iter().map(row).collect()))
 }
 

@@ -189,7 +189,7 @@ pub(super) fn run(times: &ServiceTimes, plan: &EvaluationPlan, watch: &dyn Progr
     let of_the_paper = measured(&ServiceTimes::default());
     for ((name, here), (_, paper)) in measured(times).into_iter().zip(of_the_paper) {
         points.put(CONSTANTS, name, 0.0, "here", here as f64, "ns");
-        points.put(CONSTANTS, name, 0.0, "paper", paper as f64, "ns");
+        points.put(CONSTANTS, name, 0.0, "elsewhere", paper as f64, "ns");
     }
     points
 }
@@ -216,10 +216,10 @@ fn table(points: &Points) -> Option<Table> {
     let names = measured(&ServiceTimes::default()).map(|(name, _)| name);
     let row = |name: &str| {
         let ns = |metric| points.value(CONSTANTS, name, metric).map(format::number);
-        Some(vec![name.to_owned(), ns("here")?, ns("paper")?])
+        Some(vec![name.to_owned(), ns("here")?, ns("elsewhere")?])
     };
     let rows: Vec<_> = names.into_iter().filter_map(row).collect();
-    (!rows.is_empty()).then(|| Table::new(&["constant, ns", "measured on this machine", "from the paper"], rows))
+    (!rows.is_empty()).then(|| Table::new(&["constant, ns", "measured on this machine", "in the other figures"], rows))
 }
 
 /// The section of a report.
@@ -231,6 +231,8 @@ pub fn section(points: &Points) -> Section {
         id: EXPERIMENT.to_owned(),
         title: "Deterministic execution with this machine's constants".to_owned(),
         question: "",
+        answered_by: "",
+        terms: &[],
         lead: "Figures 1a and 1c by the same model, with locks, records and messages as fast as on this machine."
             .to_owned(),
         outcomes: String::new(),

@@ -5,7 +5,7 @@
 
 use glassbox_sim::determinism::WorkloadShape;
 
-use super::inputs::NONE_DISTRIBUTED;
+use super::inputs::{DELAY, NONE_DISTRIBUTED, RECORD};
 use super::jobs::{EvaluationJob, THROUGHPUT, rate};
 use super::plan::{EvaluationPlan, HIGH, LOW, share};
 use super::plot::Plot;
@@ -66,7 +66,9 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     let slopes = || Some(step(points, LOW_CONTENTION, HASH, 50.0)? / step(points, LOW_CONTENTION, TWIN, 50.0)?);
     let of = |figure, system, percent| step(points, figure, system, percent);
     let half = (0.4, 0.65);
-    let at_half = |name, of| claim(name, "a factor of about two", of, half, "times").map(|it| it.at("§3.3.2"));
+    let at_half = |name, of| {
+        claim(name, "a factor of about two", of, half, "times").map(|it| it.at("§3.3.2").resting_on(&[RECORD, DELAY]))
+    };
     vec![
         claim(
             (LOW_CONTENTION, "4 over 2 participants at 0 %"),
@@ -88,7 +90,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (0.75, 1.25),
             "times",
         )
-        .map(|it| it.at("§3.3.2")),
+        .map(|it| it.at("§3.3.2").resting_on(&[RECORD])),
     ]
 }
 

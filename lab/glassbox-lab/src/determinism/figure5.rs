@@ -192,7 +192,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (0.95, 1.05),
             "times",
         )
-        .map(|it| it.at("§3.5")),
+        .map(|it| it.at("§3.5").resting_on(&[SLOW, OFFERED])),
         own_check(
             (BY_TIME, "deterministic, throttled before the log: other nodes"),
             run(BEFORE_LOG, OTHERS_KEPT),

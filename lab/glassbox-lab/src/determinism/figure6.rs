@@ -14,7 +14,7 @@
 use glassbox_cluster::SchedulerKind;
 use glassbox_sim::determinism::{DeterministicSettings, EvaluationSettings, RunReport, SystemKind, WorkloadShape};
 
-use super::inputs::{COMPUTATION, EPOCH, LOOKUP, RECORD, VOLATILE};
+use super::inputs::{COMPUTATION, DELAY, EPOCH, LOOKUP, RECORD, VOLATILE};
 use super::jobs::{EvaluationJob, THROUGHPUT, rate, value};
 use super::plan::{EvaluationPlan, LOW, share};
 use super::plot::Plot;
@@ -45,7 +45,7 @@ const MAX_RESTARTS: u32 = 3;
 
 /// The name of the deterministic system with production's rule.
 fn bounded_row(volatility: f64) -> String {
-    format!("{}, at most {MAX_RESTARTS} restarts", row(HASH, volatility))
+    format!("{}, ≤ {MAX_RESTARTS} restarts", row(HASH, volatility))
 }
 
 fn bounded() -> SystemKind {
@@ -137,10 +137,11 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     };
     let alike_at = |volatility| Some(kept(points, LOCAL, volatility)? / kept(points, DISTRIBUTED, volatility)?);
     let twice = |x| Some(rate(points, BEFORE, HASH, x)? / rate(points, BEFORE, HASH, 0.0)?);
-    let of_text = |it: Claim| it.at("§3.6");
     let restarted = |it: Claim| it.at("§3.6").by_construction(&[VOLATILE, EPOCH]);
-    let alike =
-        |name, kept| claim((DISTRIBUTED, name), "independent", kept, (0.9, 1.1), "times").map(|it| it.at("§3.6"));
+    let alike = |name, kept| {
+        claim((DISTRIBUTED, name), "independent", kept, (0.9, 1.1), "times")
+            .map(|it| it.at("§3.6").resting_on(&[VOLATILE, DELAY]))
+    };
     let of_work = |name, says, rate, bounds| {
         claim((BEFORE, name), says, rate, bounds, "times")
             .map(|it| it.at("§3.6").by_construction(&[COMPUTATION, RECORD]))
@@ -177,7 +178,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (0.8, 1.0),
             "times",
         )
-        .map(of_text),
+        .map(restarted),
         claim(
             (LOCAL, "deterministic, volatility 100, dependent alone of none"),
             "reduced",
@@ -185,7 +186,7 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
             (0.05, 0.7),
             "times",
         )
-        .map(of_text),
+        .map(restarted),
         alike("kept without distributed transactions over kept with, volatility 10", alike_at(10.0))
             .map(|it| it.not_reproduced((1.1, 1.6), ALIKE)),
         alike("kept without distributed transactions over kept with, volatility 100", alike_at(100.0))

@@ -197,6 +197,8 @@ pub fn section(points: &Points) -> Section {
         id: EXPERIMENT.to_owned(),
         title: "Deterministic execution on this machine".to_owned(),
         question: "",
+        answered_by: "",
+        terms: &[],
         lead: "Production's clusters of two partitions in one process, and the same in virtual time.".to_owned(),
         outcomes: String::new(),
         facts: Vec::new(),

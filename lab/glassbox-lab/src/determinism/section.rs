@@ -12,6 +12,25 @@ use super::{
 use crate::points::Points;
 use crate::section::{Figure, Section, Table};
 
+/// The terms of the section.
+const TERMS: &[(&str, &str)] = &[
+    ("deterministic", "all inputs are ordered in a log first, and each node executes them in its order"),
+    (
+        "hash, VLL",
+        "two schedulers of the deterministic system: queues of requests in a hash table, and counters of requests \
+         without queues (very lightweight locking)",
+    ),
+    (
+        "nondeterministic, the twin",
+        "the same transactions under two-phase locking, with two-phase commit if they are on several nodes",
+    ),
+    (
+        "contention index",
+        "the probability that two transactions on a node need the same hot row: 1 over the number of hot rows",
+    ),
+    ("dependent transaction", "its keys depend on rows, and a reconnaissance finds them before it is ordered"),
+    ("volatility", "how often an index entry changes, per second"),
+];
 /// The introduction of the section.
 const LEAD: &str = "A deterministic database orders its inputs first and executes them in that order, so replicas \
                     need no agreement on results, and there are no deadlocks and no two-phase commit. The paper of \
@@ -40,7 +59,7 @@ const QUESTION: &str = "What is it worth, and what does it cost, to order transa
 /// The answer.
 fn answer(points: &Points) -> Option<String> {
     let over = |percent| ratio(points, figure1::LONG, (&row(VLL, HIGH), &row(TWIN, HIGH)), percent);
-    let median = |row: &str| value(points, figure7::FIGURE, row, 50.0, figure7::LATENCY_MS);
+    let median = |row: &str| value(points, figure7::FIGURE, row, 50.0, figure7::LATENCY);
     let deterministic = median("deterministic, hash, single")?;
     let twin = median("nondeterministic, single")?;
     Some(format!(
@@ -85,6 +104,8 @@ pub fn section(points: &Points) -> Section {
         id: super::EXPERIMENT.to_owned(),
         title: "Deterministic execution".to_owned(),
         question: QUESTION,
+        answered_by: "Figure 1b.",
+        terms: TERMS,
         lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),
         outcomes: checks::outcomes(points),
         facts: vec![("method".to_owned(), LEAD.to_owned())],

@@ -48,8 +48,9 @@ pub(super) fn figure(points: &Points) -> Option<Figure> {
 pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     let at = |delay: u64| ratio(points, FIGURE, (VLL, TWIN), delay as f64);
     let commit = |delay: u64| Some(100.0 * (1.0 - ratio(points, FIGURE, (TWIN, NO_2PC), delay as f64)?));
-    let ahead =
-        |name, delay| claim((FIGURE, name), "ahead", at(delay), (1.05, 20.0), "times").map(|it| it.at("§3.3.1"));
+    let ahead = |name, delay| {
+        claim((FIGURE, name), "ahead", at(delay), (1.05, 20.0), "times").map(|it| it.at("§3.3.1").resting_on(&[DELAY]))
+    };
     let cost = |name, delay| {
         claim((FIGURE, name), "as much as 30 %", commit(delay), (5.0, 35.0), "%").map(|it| it.at("§3.3.1"))
     };

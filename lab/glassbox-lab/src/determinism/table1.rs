@@ -21,7 +21,7 @@ pub(super) fn table(points: &Points) -> Option<Table> {
     let rate = |row: &str| super::jobs::rate(points, figure1::SHORT, &figure1::row(row, HIGH), 50.0);
     let commit = rate(NO_2PC).zip(rate(TWIN)).map(|(without, with)| 1.0 - with / without);
     let gain = rate(VLL).zip(rate(TWIN)).map(|(deterministic, twin)| deterministic / twin);
-    let median = |row: &str| value(points, figure7::FIGURE, row, 50.0, "throughput");
+    let median = |row: &str| value(points, figure7::FIGURE, row, 50.0, figure7::LATENCY);
     let slow = value(points, figure5::RUNS, HASH, 0.0, figure5::OTHERS_KEPT);
     let victims = value(points, figure1::SHORT, &figure1::row(TWIN, HIGH), 50.0, VICTIMS);
     let idle = value(points, figure2::FIGURE, "deterministic, low", 0.0, IDLE);

@@ -9,7 +9,7 @@ use super::plan::HIGH;
 use super::systems::{HASH, TWIN, named};
 use super::{EXPERIMENT, EvaluationPlan, claims, figure1, followers, put_claims, simulate};
 use crate::PROCESSORS;
-use crate::claim::{CHECKS, Claim};
+use crate::claim::{CHECKS, Claim, Source};
 use crate::measurement::Progress;
 use crate::points::{Points, ResultLine};
 use crate::report::page;
@@ -70,6 +70,8 @@ fn every_figure_is_drawn_and_every_claim_has_a_verdict() {
     let claims = claims(&points);
     assert!(points.has(CHECKS) && claims.len() > 70, "{}", claims.len());
     assert_eq!(claims.iter().flat_map(Claim::faults).collect::<Vec<_>>(), Vec::<String>::new());
+    let unnamed = |claim: &&Claim| matches!(claim.source, Source::Paper { .. }) && claim.inputs.is_empty();
+    assert_eq!(claims.iter().find(unnamed), None, "it names no input");
     let names: Vec<_> = INPUTS.iter().map(|input| input.name).collect();
     let unknown: Vec<_> = claims.iter().flat_map(|claim| claim.inputs).filter(|name| !names.contains(name)).collect();
     assert!(unknown.is_empty(), "no input: {unknown:?}");

@@ -156,7 +156,11 @@ pub(super) fn short(value: f64) -> String {
         v if v >= 1e6 => format!("{}M", trim(v / 1e6)),
         v if v >= 1e3 => format!("{}k", trim(v / 1e3)),
         v if v >= 1.0 || v == 0.0 => trim(v),
-        v => format!("{v}"),
+        // One digit more than the first one that counts.
+        v => {
+            let text = format!("{v:.*}", (1.0 - v.log10().floor()) as usize);
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
     }
 }
 
@@ -172,5 +176,8 @@ mod tests {
         assert_eq!(decades([640.0, 46_500.0].into_iter()), (2, 5));
         assert_eq!(decades([100.0].into_iter()), (2, 3));
         assert_eq!([0.0, 12_700.0, 1.2e6, 100.0, 0.01].map(short), ["0", "12.7k", "1.2M", "100", "0.01"]);
+        let tenths = marks(0.8, 4).into_iter().map(short).collect::<Vec<_>>();
+        assert_eq!(tenths, ["0", "0.2", "0.4", "0.6", "0.8"], "without the error of 3 × 0.2");
+        assert_eq!([0.25, 0.000_05, 0.999].map(short), ["0.25", "0.00005", "1"]);
     }
 }

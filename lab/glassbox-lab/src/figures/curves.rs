@@ -46,7 +46,7 @@ struct Layout {
     left: f64,
     width: f64,
     height: f64,
-    /// Room for names to the right; `None`: they are below.
+    /// Least room for names to the right; `None`: they are below.
     names: Option<f64>,
     /// Marks of the horizontal axis, about.
     marks: usize,
@@ -59,6 +59,9 @@ const BOTTOM: f64 = 48.0;
 const RADIUS: f64 = 3.5;
 /// Between the lines of two names.
 const APART: f64 = 17.0;
+/// From the axis to a name at its end, and the width of a character of it.
+const NAME: f64 = 24.0;
+const CHARACTER: f64 = 7.0;
 /// A dash and the gap after it.
 const DASH: (f64, f64) = (6.0, 4.0);
 
@@ -90,7 +93,8 @@ fn drawn(figure: &Curves, layout: &Layout) -> String {
     let heights = marks(most, 6);
     let top = heights.iter().copied().find(|mark| *mark >= most).unwrap_or(most);
     let place = |&(x, y): &(f64, f64)| (left + width * x / right, TOP + height * (1.0 - y / top));
-    let beyond = layout.names.unwrap_or(10.0);
+    let longest = figure.curves.iter().map(|curve| curve.name.chars().count()).max().unwrap_or_default();
+    let beyond = layout.names.map_or(10.0, |least| least.max(NAME + longest as f64 * CHARACTER));
     let under = if layout.names.is_some() { 0.0 } else { names_height };
     draw(left + width + beyond, TOP + height + BOTTOM + under, |canvas| {
         canvas.text(&figure.unit, (6.0, 12.0), Side::Right, 12.0, QUIET);
@@ -198,7 +202,7 @@ fn names_at_ends(canvas: &Canvas<'_>, figure: &Curves, layout: &Layout, place: P
     }
     for ((x, y), at, curve) in ends {
         let end = layout.left + layout.width;
-        let begin = end + 24.0;
+        let begin = end + NAME;
         canvas.path(&[(x + 6.0, y), (end + 8.0, y), (begin - 4.0, at)], curve.colour.lighter(), 1);
         canvas.text(&curve.name, (begin, at), Side::Right, 12.5, curve.colour);
     }

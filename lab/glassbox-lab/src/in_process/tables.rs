@@ -72,6 +72,8 @@ pub fn section(points: &Points) -> Section {
         id: "in-process".to_owned(),
         title: "Low overhead concurrency control: machines in process".to_owned(),
         question: "",
+        answered_by: "",
+        terms: &[],
         lead: LEAD.to_owned(),
         outcomes: String::new(),
         figures,

@@ -26,15 +26,21 @@ use crate::section::Section;
 const QUESTION: &str = "How near is the engine to hand-written code on bare data?";
 /// How it is measured.
 const METHOD: &str = "Every system executes the same New-Orders and Payments with one thread on one partition. The \
-                      kernels are hand-written for them, without transactions, a log or a schema. `none` is the \
-                      engine without a log, `commands` and `values` are its two logs, `async` and `sync-N` say whether \
-                      an answer waits for the disk, with N transactions in flight.";
+                      kernels are hand-written for them, without transactions, a log or a schema.";
+/// The terms of the section.
+const TERMS: &[(&str, &str)] = &[
+    ("kernel", "hand-written code on bare data; the fastest one has trees, and prefetches their nodes"),
+    ("none", "the engine without a log"),
+    ("commands, values", "the engine with a log of calls, or of changed rows"),
+    ("async", "an answer does not wait for the log"),
+    ("sync-N", "an answer waits until its record is forced; each client has N transactions in flight"),
+];
 
 /// The section, whose figures are drawn already.
 pub(crate) fn section(drawn: Section, points: &Points) -> Section {
     let method = ("method".to_owned(), METHOD.to_owned());
     let lead = answer(points).unwrap_or_else(|| METHOD.to_owned());
-    Section { question: QUESTION, lead, facts: vec![method], ..drawn }
+    Section { question: QUESTION, lead, terms: TERMS, facts: vec![method], ..drawn }
 }
 
 /// The answer, of what was measured.

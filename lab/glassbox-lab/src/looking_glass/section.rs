@@ -12,6 +12,13 @@ use glassbox_workloads::format::one_digit;
 /// The question of the section.
 const QUESTION: &str =
     "What does each component of a conventional engine cost a transaction, and what is left without all of them?";
+/// The terms of the section.
+const TERMS: &[(&str, &str)] = &[
+    ("stack", "the engine with some components left out when it was compiled"),
+    ("full", "the stack with all components, as Shore has them"),
+    ("bare", "the stack without any of them"),
+    ("kernel", "hand-written code for the two transactions, on bare data"),
+];
 /// The introduction of the section.
 const LEAD: &str = "The components of a conventional engine (pages on disk, a buffer pool, locks, latches, a \
                     write-ahead log) are removed one after the other, and the cost of each is the difference. The \
@@ -96,6 +103,8 @@ pub fn section(points: &Points) -> Section {
         id: "looking-glass".to_owned(),
         title: "OLTP through the Looking Glass".to_owned(),
         question: QUESTION,
+        answered_by: "",
+        terms: TERMS,
         lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),
         outcomes: claim::counted(&claims::claims(points)),
         facts: vec![("method".to_owned(), LEAD.to_owned())],

@@ -15,6 +15,13 @@ use glassbox_workloads::format;
 /// The question of the section.
 const QUESTION: &str =
     "What can a partition that runs one transaction at a time do while a transaction on several of them waits?";
+/// The terms of the section.
+const TERMS: &[(&str, &str)] = &[
+    ("blocking", "a partition waits for the outcome of a transaction on several partitions"),
+    ("speculation", "a partition runs the next transactions meanwhile, and undoes them if that one aborts"),
+    ("local speculation", "the same, for transactions on one partition only"),
+    ("locking", "transactions lock rows while one on several partitions is active"),
+];
 /// The introduction of the section.
 const LEAD: &str = "Partitions that each run one transaction at a time need no locks, until a transaction is on \
                     several of them and each has to wait for the others. Meanwhile a partition can do nothing \
@@ -72,6 +79,8 @@ pub fn section(points: &Points) -> Section {
         id: "low-overhead".to_owned(),
         title: "Low overhead concurrency control".to_owned(),
         question: QUESTION,
+        answered_by: "",
+        terms: TERMS,
         lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),
         outcomes: claim::counted(&checks::claims(points)),
         facts: vec![("method".to_owned(), LEAD.to_owned())],

@@ -23,9 +23,10 @@ impl Page<'_> {
         self.sections.iter().filter(|section| !section.question.is_empty()).collect()
     }
 
-    /// The figure with a section's answer.
-    fn first_figure<'s>(&self, section: &'s Section) -> Option<&'s Figure> {
-        section.figures.iter().find(|figure| !figure.svg.is_empty())
+    /// The figure with a section's answer; the first one that was drawn, if that was not measured.
+    fn answer<'s>(&self, section: &'s Section) -> Option<&'s Figure> {
+        let mut drawn = section.figures.iter().filter(|figure| !figure.svg.is_empty());
+        drawn.clone().find(|figure| figure.title.starts_with(section.answered_by)).or_else(|| drawn.next())
     }
 
     /// A cell of a table: the name of a stack is a link to its row in the table of all stacks.
@@ -149,6 +150,8 @@ fn generic_section(experiment: &str, points: &Points) -> Section {
         id: experiment.to_owned(),
         title: format::capitalized(experiment),
         question: "",
+        answered_by: "",
+        terms: &[],
         lead: String::new(),
         outcomes: String::new(),
         facts: Vec::new(),
@@ -156,6 +159,17 @@ fn generic_section(experiment: &str, points: &Points) -> Section {
         notes: Vec::new(),
         figures: drawn.map(|(first, group)| generic_figure(first, &group)).collect(),
     }
+}
+
+/// The title of a figure that shows one metric.
+fn generic_title(figure: &str, metric: &str) -> String {
+    let (metric, which) = match metric.rsplit_once('_') {
+        Some((metric, "least")) => (metric, ", the least of the rounds"),
+        Some((metric, "most")) => (metric, ", the most of the rounds"),
+        _ => (metric, ""),
+    };
+    let of = if metric == figure { String::new() } else { format!(": {}", metric.replace('_', " ")) };
+    format!("{}{of}{which}", format::capitalized(figure))
 }
 
 fn generic_figure(first: &Point, group: &[&Point]) -> Figure {
@@ -171,9 +185,8 @@ fn generic_figure(first: &Point, group: &[&Point]) -> Figure {
         let spread = point.spread.map_or_else(String::new, format::number);
         vec![point.row.clone(), format::number(point.value), spread]
     };
-    let metric = first.metric.replace('_', " ");
     Figure {
-        title: format!("{}: {metric}", format::capitalized(&first.figure)),
+        title: generic_title(&first.figure, &first.metric),
         svg: bars(&Bars { unit: first.unit.clone(), logarithmic: false, lines: group.iter().map(line).collect() }),
         caption: String::new(),
         table: Some(Table::new(

@@ -38,3 +38,38 @@ fn each_run_has_its_own_section() {
     lines[0].simulated = true;
     assert!(sections(&lines)[0].title.ends_with("(simulated)"));
 }
+
+#[test]
+fn a_section_with_a_question_explains_its_terms() {
+    for experiment in ["looking-glass", "low-overhead", "charm", "determinism", "scaling", "limits"] {
+        let sections = sections(&[line(experiment, "x", 1.0)]);
+        assert!(!sections[0].question.is_empty() && !sections[0].terms.is_empty(), "{experiment}");
+        let page = page("Lab", &[line(experiment, "x", 1.0)]).unwrap();
+        assert!(page.contains(&format!("<dt>{}</dt>", sections[0].terms[0].0)), "{experiment}");
+    }
+}
+
+#[test]
+fn the_least_and_the_most_of_the_rounds_have_titles() {
+    let title = |metric: &str| {
+        let mut lines = [line("other", "a", 1.0), line("other", "b", 2.0)];
+        lines.iter_mut().for_each(|line| line.point.metric = metric.to_owned());
+        sections(&lines)[0].figures[0].title.clone()
+    };
+    let titles = ["rates", "rates_least", "of_best_most"].map(title);
+    assert_eq!(titles, ["Rates", "Rates, the least of the rounds", "Rates: of best, the most of the rounds"]);
+}
+
+#[test]
+fn the_front_shows_the_figure_with_the_answer() {
+    let of = |figure: &str, x: f64| {
+        let mut line = line("determinism", "deterministic, hash, CI 0.0001", 5.0 + x);
+        (line.point.figure, line.point.x, line.point.metric) = (figure.to_owned(), x, "throughput".to_owned());
+        line
+    };
+    let mut lines: Vec<_> = [0.0, 5.0].into_iter().flat_map(|x| [of("Figure 1a", x), of("Figure 1b", x)]).collect();
+    lines.push(line("limits", "x", 1.0));
+    let page = page("Lab", &lines).unwrap();
+    let front = page.split("<section").next().unwrap();
+    assert!(front.contains("<h4>Figure 1b.") && !front.contains("<h4>Figure 1a."), "{front}");
+}

@@ -1,7 +1,7 @@
 //! The section of a report: for each system its throughput over cores, and where the cores' time goes.
 
 use super::systems::{ScaledForm, ScaledSystem};
-use super::tables::{self, IDLE, KERNEL, PROGRAM, THROUGHPUT, cores};
+use super::tables::{self, IDLE, KERNEL, OF_SIDE_BY_SIDE, PROGRAM, THROUGHPUT, cores};
 use crate::figures::{Bar, Colour, Curve, Curves, Stacked, Stroke, curves, stacked};
 use crate::points::Points;
 use crate::section::{Figure, Section};
@@ -9,12 +9,40 @@ use glassbox_workloads::format;
 
 /// The question of the section.
 const QUESTION: &str = "What does an engine lose on more cores, compared with a process for each core?";
+/// The terms of the section.
+const TERMS: &[(&str, &str)] = &[
+    ("any warehouse", "one database, and each thread executes transactions of all warehouses"),
+    (
+        "own warehouses",
+        "one database, and each thread executes transactions of its own warehouses, which may need rows of others",
+    ),
+    ("side by side", "a process with a database of its own for each core"),
+];
 /// The introduction of the section.
 const LEAD: &str = "TPC-C on more and more cores: as one database, and as a process with a database of its own for \
                     each core. Processes side by side share nothing but the machine, so the space below their curve is \
                     what an engine loses to what its threads share.";
 
 const COLOURS: [Colour; 3] = [Colour(0x4e, 0x79, 0xa7), Colour(0x2f, 0x8f, 0x4e), Colour(0x9a, 0xa3, 0xae)];
+
+/// The answer: what each system keeps on the most cores.
+fn answer(points: &Points) -> Option<String> {
+    let kept = |system: ScaledSystem| {
+        let most = cores(points, system).last().copied().filter(|most| *most > 1.0)?;
+        let of = |form: ScaledForm| Some(points.at(system.name(), form.name(), most, OF_SIDE_BY_SIDE)?.value);
+        let any = of(ScaledForm::Any)?;
+        let own = of(ScaledForm::Own)?;
+        Some((most, format!("{} {any:.2} and {own:.2}", system.title())))
+    };
+    let all: Vec<_> = ScaledSystem::ALL.into_iter().filter_map(kept).collect();
+    let (most, _) = all.first()?;
+    let all: Vec<&str> = all.iter().map(|(_, kept)| kept.as_str()).collect();
+    Some(format!(
+        "On {most} cores, of the throughput of as many processes side by side, an engine whose threads execute \
+         transactions of any warehouse keeps, and one whose threads keep to their own: {}.",
+        all.join("; ")
+    ))
+}
 
 /// The section of these numbers.
 pub fn section(points: &Points) -> Section {
@@ -30,9 +58,11 @@ pub fn section(points: &Points) -> Section {
         id: super::EXPERIMENT.to_owned(),
         title: "Scaling".to_owned(),
         question: QUESTION,
-        lead: LEAD.to_owned(),
+        answered_by: "",
+        terms: TERMS,
+        lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),
         outcomes: String::new(),
-        facts: Vec::new(),
+        facts: vec![("method".to_owned(), LEAD.to_owned())],
         notes_title: String::new(),
         notes: Vec::new(),
         figures,

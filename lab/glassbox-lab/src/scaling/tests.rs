@@ -55,7 +55,10 @@ fn throughput_is_a_table_and_a_curve() {
     let table = tables::throughput(&points, system).unwrap();
     assert_eq!(table.rows[1], ["2", "15.0", "18.0", "20.0", "0.750", ""]);
     assert!(tables::throughput(&points, ScaledSystem::NoLog).is_none(), "it was not measured");
-    let figures = section(&points).figures;
+    points.put(system.name(), ScaledForm::Own.name(), 2.0, OF_SIDE_BY_SIDE, 0.9, "ratio");
+    let section = section(&points);
+    assert!(section.lead.ends_with("to their own: Classic, log forced 0.75 and 0.90."), "{}", section.lead);
+    let figures = section.figures;
     assert_eq!(figures[0].title, "Classic, log forced: throughput");
     assert!(figures[0].svg.contains("side by side"));
 }

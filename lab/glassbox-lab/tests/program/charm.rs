@@ -1,4 +1,4 @@
-//! `glassbox-lab charm`: what it refuses. `.ci/run` runs it.
+//! `glassbox-lab charm`: what it refuses. The test of the papers' page runs it.
 
 use crate::common::run;
 

@@ -56,6 +56,8 @@ pub fn section(points: &Points) -> Section {
         id: super::EXPERIMENT.to_owned(),
         title: "Deterministic execution: the model next to production's code".to_owned(),
         question: "",
+        answered_by: "",
+        terms: &[],
         lead: LEAD.to_owned(),
         outcomes: claim::counted(&claims(points)),
         facts: Vec::new(),

@@ -20,7 +20,7 @@ use crate::program::shared::seconds;
 /// one of them.
 #[derive(Args)]
 pub struct CharmArguments {
-    /// Measure less: one short round of warehouses of a tenth of their size; about three minutes
+    /// Measure less: one short round of warehouses of a tenth of their size; about four minutes
     #[arg(long)]
     quick: bool,
     /// Measure the grid instead: every combination of locks, sessions, pools and latencies; about an hour and a half

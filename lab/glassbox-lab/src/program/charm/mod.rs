@@ -41,7 +41,7 @@ pub fn run(arguments: &CharmArguments) -> anyhow::Result<Verdict> {
     for (title, table) in charm::tables(&points) {
         writeln!(out, "\n{title}\n{}", of_report(&table))?;
     }
-    if let Some(verdicts) = charm::verdicts(&points) {
+    for (_, verdicts) in charm::verdicts(&points) {
         writeln!(out, "\n{}", of_report(&verdicts))?;
     }
     let are_explained = put_surprises(&charm::claims(&points), &mut *out)?;
