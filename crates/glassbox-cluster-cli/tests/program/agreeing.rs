@@ -45,11 +45,40 @@ fn a_stopped_cluster_begins_to_agree_and_fails_over_by_itself() {
     }
 }
 
-/// The log of a sequencer, and the transactions of several coordinators, are not taken over.
+/// Inputs after the checkpoints of partitions are in the log alone.
+#[test]
+fn the_input_log_of_a_stopped_cluster_becomes_the_group_s() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path().join("rows");
+    let file = at.join("cluster.json");
+    let file = text(&file);
+    let cluster = ["--scheme", "vll", "--dir", text(&at)];
+    let ran = run_well(&[&cluster[..], &TPCC, &["2", "--seconds", "1"]].concat());
+    assert!(ran.out.contains("all 13 conditions hold"), "{}", ran.out);
+    let ran = run_well(&["agree", "--config", file, "127.0.0.1:1", "127.0.0.1:2"]);
+    assert!(ran.out.contains("members 0 1 2"), "{}", ran.out);
+    let raft = |more: &[&'static str], seconds| {
+        [&cluster[..], &["--log", "raft"], more, &TPCC, &["2", "--seconds", seconds]].concat()
+    };
+    let status = || run(&["status", "--config", file]);
+    let child = program(&raft(&[], "60")).spawn().unwrap();
+    once(&[("sequencer, elected", 1), ("no member of the group", 2)], status);
+    run_well(&["members", "--config", file, "0", "1", "2"]);
+    once(&[("sequencer, elected", 1), ("member of the log's group", 2)], status);
+    let ran = interrupted(child);
+    let right = ran.out.matches("all 13 conditions hold").count();
+    assert!(ran.status == Some(0) && right == 2, "{}{}", ran.out, ran.err);
+    let ran = run_well(&raft(&["--incidents", "1"], "1"));
+    for words in ["none is lost", "all 13 conditions hold"] {
+        assert!(ran.out.contains(words), "no `{words}` in {}", ran.out);
+    }
+}
+
+/// The logs and transactions of several coordinators are not taken over.
 #[test]
 fn a_cluster_that_cannot_agree_is_refused() {
     for (words, why) in [
-        (&["--scheme", "vll"][..], "the sequencer's log would have to become the group's"),
+        (&["--scheme", "vll", "--coordinators", "2"][..], "the cluster has 2 coordinators"),
         (&["--coordinators", "2"], "the cluster has 2 coordinators"),
     ] {
         let dir = tempfile::tempdir().unwrap();

@@ -100,8 +100,8 @@ impl Executor {
     }
 
     /// Sends the others whether this participant can commit. Each may end with the vote, so one that has rows which
-    /// this run has read, and did not have to ask for, is asked for them before: it keeps them for the next run, after a
-    /// restart of this process.
+    /// this run has read, and did not have to ask for, is asked for them before: it keeps them for the next run, after
+    /// a restart of this process.
     fn vote(&mut self, place: LogPlace, can_commit: bool, out: &mut Outbox) {
         let unasked = self.active.get_mut(&place).expect("it is active").take_unasked();
         if !unasked.is_empty() {

@@ -13,11 +13,9 @@ use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::message::StopReason;
 
-/// An entry of the agreed log.
+/// An entry of the agreed log. Journals have these numbers of the variants: new ones come last.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Proposal {
-    /// The configuration with which the group began, if the cluster had others before.
-    First(Box<Configuration>),
     /// This member was elected, in this life.
     Lead(Address, u64),
     /// The group has these members now.
@@ -40,6 +38,11 @@ pub(super) enum Proposal {
     /// The next entries of the stream of the sequencer that has its role since this configuration, from this position
     /// on.
     Entries { since: u64, first: u64, entries: Vec<Entry> },
+    /// The configuration with which the group began, if the cluster had others before; and how many entries its input
+    /// log had before.
+    First(Box<Configuration>, u64),
+    /// Entries of the input log that the cluster had before the group began, after this number of them.
+    Former { after: u64, entries: Vec<Entry> },
 }
 
 /// What the decided entries have made.
@@ -48,6 +51,8 @@ pub(super) struct Agreed {
     pub(super) configuration: Configuration,
     /// Whether every member has the configuration with which the group began, or gets it from the log.
     pub(super) has_first: bool,
+    /// How many entries it has of the input log that the cluster had before the group began.
+    pub(super) former: u64,
     /// The last life of each replica that was given a place, and whether it joins with the rows of another set.
     pub(super) lives: BTreeMap<Address, (u64, bool)>,
     /// The elected member, and its life.
@@ -90,7 +95,8 @@ impl Agreed {
         let (lives, left_out) = (BTreeMap::new(), BTreeSet::new());
         let has_first = configuration.epoch == 1;
         let undecided = BTreeMap::new();
-        Self { configuration, has_first, lives, elected: (sequencer, u64::MAX), left_out, log, undecided }
+        let elected = (sequencer, u64::MAX);
+        Self { configuration, has_first, former: 0, lives, elected, left_out, log, undecided }
     }
 
     /// The configuration since which the present sequencer has its role.
@@ -112,8 +118,8 @@ impl Agreed {
         let primary = configuration.sequencer.as_ref().map(|it| it.primary);
         let primary = primary.ok_or("the state of the agreed log is of another cluster")?;
         let log = HotBackup::following(primary, base, sets)?;
-        let has_first = true;
-        Ok(Self { configuration, has_first, lives, elected: (primary, u64::MAX), left_out, log, undecided })
+        let elected = (primary, u64::MAX);
+        Ok(Self { configuration, has_first: true, former: 0, lives, elected, left_out, log, undecided })
     }
 
     pub(super) fn configured(&self, placed: Vec<Place>) -> Option<Effect> {
@@ -180,7 +186,14 @@ impl Agreed {
 
     pub(super) fn apply(&mut self, proposal: Proposal) -> Result<Option<Effect>, String> {
         match proposal {
-            Proposal::First(first) if !self.has_first || first.epoch > self.configuration.epoch => {
+            // Before one is elected.
+            Proposal::Former { after, entries } if self.elected.1 == u64::MAX && after == self.former => {
+                self.former += entries.len() as u64;
+                entries.into_iter().try_for_each(|entry| self.log.remember(entry)).map(|()| None)
+            }
+            Proposal::First(first, former)
+                if !self.has_first && former == self.former || first.epoch > self.configuration.epoch =>
+            {
                 (self.configuration, self.has_first) = (*first, true);
                 Ok(self.configured(Vec::new()))
             }

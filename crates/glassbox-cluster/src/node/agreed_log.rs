@@ -46,6 +46,8 @@ pub(crate) struct AgreedLog {
     pub(super) were_votes_kept: bool,
     /// The configuration with which the cluster began.
     first: Configuration,
+    /// The input log that the cluster had before it agreed, until the group has decided it.
+    former: Vec<Entry>,
     /// The time of the first poll, and of the last one.
     times_us: Option<(u64, u64)>,
     /// Whether the agreement has something to do before the next time.
@@ -87,19 +89,22 @@ impl AgreedLog {
     /// # Errors
     /// When a record is damaged, or the journal is none of such a group.
     pub(crate) fn restored(me: Address, records: Vec<AgreedRecord>, last: u64) -> Result<Self, String> {
-        let (mut first, mut incarnation, mut of_raft) = (None, 0, Vec::new());
+        let (mut first, mut incarnation) = (None, 0);
+        let mut of_raft = Vec::new();
+        let mut former = Vec::new();
         for record in records {
             match record {
                 AgreedRecord::First(configuration) => first = Some(*configuration),
                 AgreedRecord::Raft(record) => of_raft.push(record),
                 AgreedRecord::Incarnation(own) => incarnation = own,
+                AgreedRecord::Former(entry) => former.push(*entry),
             }
         }
         let first = first
             .ok_or_else(|| format!("the journal of {me} has not the configuration that the cluster began with"))?;
         let members = first.members();
         let agreed = Self::with_records(me, first, (&of_raft, last), (incarnation, true))?;
-        let mut agreed = Self { has_journal: true, ..agreed };
+        let mut agreed = Self { has_journal: true, former, ..agreed };
         if of_raft.is_empty() && incarnation == 0 {
             // It has not voted yet.
             agreed.begin(&members);
@@ -152,6 +157,7 @@ impl AgreedLog {
             me,
             agreement,
             incarnations,
+            former: Vec::new(),
             were_votes_kept: !records.is_empty(),
             times_us: None,
             is_due: true,
@@ -212,7 +218,7 @@ impl AgreedLog {
     /// Begins another base of the journal: what is decided instead of the records.
     pub(crate) fn renew_base(&mut self, out: &mut Outbox) {
         // What was decided and not applied yet would be after a state that does not have it.
-        if self.is_busy || !self.decided.is_empty() || self.times_us.is_none() {
+        if self.is_busy || !self.decided.is_empty() || self.times_us.is_none() || !self.agreed.has_first {
             return;
         }
         if let Some(records) = self.agreement.begin_base(self.agreed.state()) {
@@ -224,7 +230,8 @@ impl AgreedLog {
     fn base(&self, records: Vec<Vec<u8>>, out: &mut Outbox) {
         let first = AgreedRecord::First(Box::new(self.first.clone()));
         let own = Some(self.incarnations.own()).filter(|own| *own > 0).map(AgreedRecord::Incarnation);
-        let records = own.into_iter().chain(records.into_iter().map(AgreedRecord::Raft));
+        let former = self.former.iter().map(|entry| AgreedRecord::Former(Box::new(entry.clone())));
+        let records = own.into_iter().chain(former).chain(records.into_iter().map(AgreedRecord::Raft));
         let remembered = [first].into_iter().chain(records).map(Entry::Agreed).collect();
         let base = Base { held: self.written, scheme: self.agreed.configuration.scheme, remembered };
         out.actions.push(Action::Base(Box::new(base)));
@@ -234,7 +241,8 @@ impl AgreedLog {
     pub(crate) fn forget_records(&mut self) {
         let kept = u64::from(self.first.agreement.map_or(0, |it| it.kept_entries));
         let are_many = self.unbased.0 >= RECORDS_OF_BASE * kept && self.unbased.1 >= BASE_PATIENCE * self.base_bytes();
-        if self.has_journal || !are_many || !self.decided.is_empty() || self.times_us.is_none() {
+        let may_forget = self.agreed.has_first && self.decided.is_empty() && self.times_us.is_some();
+        if self.has_journal || !are_many || !may_forget {
             return;
         }
         if self.agreement.begin_base(self.agreed.state()).is_some() {
@@ -412,6 +420,29 @@ impl AgreedLog {
         }
     }
 
+    /// Proposes the configuration with which the group begins, after the rest of the input log that the cluster had
+    /// before.
+    fn propose_first(&mut self) {
+        let mut after = self.agreed.former;
+        let mut entries = Vec::new();
+        let mut bytes = 0;
+        let mut proposals = Vec::new();
+        for entry in self.former.iter().skip(after as usize) {
+            if !entries.is_empty() && bytes + entry.log_bytes() > ENTRY_BYTES {
+                let count = entries.len() as u64;
+                proposals.push(Proposal::Former { after, entries: std::mem::take(&mut entries) });
+                (after, bytes) = (after + count, 0);
+            }
+            bytes += entry.log_bytes();
+            entries.push(entry.clone());
+        }
+        if !entries.is_empty() {
+            proposals.push(Proposal::Former { after, entries });
+        }
+        proposals.push(Proposal::First(Box::new(self.first.clone()), self.former.len() as u64));
+        proposals.iter().for_each(|proposal| self.propose(proposal));
+    }
+
     /// Does what is due at this time.
     pub(crate) fn poll(&mut self, now_us: u64, out: &mut Outbox) {
         let (began, last) = *self.times_us.get_or_insert((now_us, now_us));
@@ -458,7 +489,7 @@ impl AgreedLog {
             self.returned.clear();
             match self.agreed.has_first {
                 true => self.propose(&Proposal::Lead(self.me, self.life())),
-                false => self.propose(&Proposal::First(Box::new(self.first.clone()))),
+                false => self.propose_first(),
             }
         }
     }
@@ -478,10 +509,14 @@ impl AgreedLog {
                 }),
                 Decided::Data(_, bytes) => match postcard::from_bytes(&bytes) {
                     Ok(proposal) => {
-                        if matches!(proposal, Proposal::First(_)) {
+                        if matches!(proposal, Proposal::First(..)) {
                             (self.asked, self.is_due) = (None, true);
                         }
-                        self.agreed.apply(proposal)
+                        let applied = self.agreed.apply(proposal);
+                        if self.agreed.has_first {
+                            self.former = Vec::new();
+                        }
+                        applied
                     }
                     Err(error) => Err(format!("an entry of the agreed log is damaged: {error}")),
                 },

@@ -20,7 +20,7 @@ use crate::participant::backup::Backup;
 use crate::participant::partition::Partition;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
-use crate::protocol::entry::{Entry, Record};
+use crate::protocol::entry::{AgreedRecord, Entry, Record};
 use crate::protocol::outbox::Outbox;
 
 /// A replica that replays its journal.
@@ -71,7 +71,11 @@ impl JournalReplay {
                     && let RecoveredState::Sequencer(log) = &*state
                     && configuration.agreement.is_some()
                 {
-                    *state = RecoveredState::Agreed(Vec::new(), log.held);
+                    *state = match self.is_in_vain {
+                        false => RecoveredState::Agreed(Vec::new(), log.held),
+                        // The cluster had begun to agree, and the first base of the agreement was not completed.
+                        true => RecoveredState::Agreed(former_records(&configuration, log), 0),
+                    };
                 }
                 self.configuration = Some(*configuration);
                 Ok(())
@@ -119,7 +123,31 @@ impl JournalReplay {
     }
 }
 
+/// The records of a member that agrees from now on, with the input log that it had as the sequencer.
+fn former_records(first: &Configuration, log: &HotBackup) -> Vec<AgreedRecord> {
+    let former = log.log.base(0, first.scheme).remembered.into_iter();
+    let former = former.map(|entry| AgreedRecord::Former(Box::new(entry)));
+    std::iter::once(AgreedRecord::First(Box::new(first.clone()))).chain(former).collect()
+}
+
 impl Member {
+    /// The only member of a group that begins, with the input log that it had as the sequencer.
+    ///
+    /// # Errors
+    /// When the configuration has no group that agrees, or what is recovered is no input log.
+    pub fn agreeing(
+        me: Address,
+        first: Configuration,
+        make: MakeShard,
+        recovered: &RecoveredReplica,
+    ) -> Result<Self, String> {
+        let RecoveredState::Sequencer(log) = &recovered.state else {
+            return Err(format!("the journal of {me} has no input log"));
+        };
+        let agreed = AgreedLog::restored(me, former_records(&first, log), 0)?;
+        Ok(Self { agreed: Some(Box::new(agreed)), ..Self::new(me, first, make, Role::Follower) })
+    }
+
     /// A primary or sequencer that continues from a journal.
     ///
     /// # Panics
@@ -278,9 +306,15 @@ impl Member {
 
 #[cfg(test)]
 mod tests {
+    use glassbox::research::shard::{Call, PartitionSet};
     use glassbox_workloads::micro::catalog;
 
     use super::*;
+    use crate::node::agreed::Effect;
+    use crate::protocol::configuration::{AgreementSettings, SchedulerKind};
+    use crate::protocol::input::{Input, InputKeys};
+    use crate::protocol::message::Message;
+    use crate::protocol::outbox::Action;
 
     /// A crash while a base is being written leaves the former base, and the records of both.
     #[test]
@@ -299,5 +333,77 @@ mod tests {
         first.into_iter().chain(in_vain).for_each(|record| replay.take(record).unwrap());
         assert!(replay.take(entry(6)).is_err(), "entry 5 is missing");
         assert_eq!(replay.end().map(|it| (it.since, it.configuration)), Some((1, configuration)));
+    }
+
+    /// A sequencer begins to agree, and is killed while it writes its first base as a member of the group.
+    #[test]
+    fn an_input_log_outlives_a_crash_while_its_cluster_begins_to_agree() {
+        let me = Address::Coordinator(0);
+        let scheme = SchemeKind::Deterministic(SchedulerKind::Vll);
+        let local = Configuration::first(1, 1, scheme);
+        let first = Configuration { epoch: 2, ..local.clone().with_agreement(AgreementSettings::default()) };
+        let base = |since| Record::Base { since, held: 0, scheme };
+        let configured = |it: &Configuration| Record::Configuration(Box::new(it.clone()));
+        let agreed = |record| Entry::Agreed(record);
+        let mut replay = JournalReplay::new(me, Some(Shard::new(&catalog(), 0, 1, 1 << 20).unwrap()));
+        let log = [base(1), configured(&local), Record::Entry { sequence: 1, entry: Entry::Inputs(7, Vec::new()) }];
+        let raft = || AgreedRecord::Raft(vec![1]);
+        let in_vain = [
+            base(2),
+            configured(&first),
+            Record::Remembered(agreed(AgreedRecord::First(Box::new(first.clone())))),
+            Record::Entry { sequence: 1, entry: agreed(raft()) },
+        ];
+        log.into_iter().chain(in_vain).for_each(|record| replay.take(record).unwrap());
+        let recovered = replay.end().unwrap();
+        assert_eq!(recovered.configuration, first);
+        let RecoveredState::Agreed(records, 1) = recovered.state else { panic!("{:?}", recovered.state) };
+        let former = AgreedRecord::Former(Box::new(Entry::Inputs(7, Vec::new())));
+        assert_eq!(records, [AgreedRecord::First(Box::new(first)), former, raft()]);
+    }
+
+    /// The agreed log of a sequencer that begins to agree, once the group has decided its first configuration.
+    fn begun(mut log: AgreedLog) -> AgreedLog {
+        let mut out = Outbox::default();
+        log.begin_journal(&mut out);
+        for ms in 1..2_000 {
+            log.poll(1_000 * ms, &mut out);
+            for action in out.actions.drain(..) {
+                if let Action::Send(_, Message::Replicate { sequence, .. }) = action {
+                    log.forced(sequence);
+                }
+            }
+            while let Some(effect) = log.apply_next() {
+                if matches!(effect, Effect::Configured(..)) {
+                    return log;
+                }
+            }
+        }
+        panic!("the group does not begin: {log:?}");
+    }
+
+    #[test]
+    fn a_group_that_begins_has_the_input_log_of_the_sequencer() {
+        let me = Address::Coordinator(0);
+        let scheme = SchemeKind::Deterministic(SchedulerKind::Vll);
+        let local = Configuration::first(1, 1, scheme);
+        let first = Configuration { epoch: 2, ..local.with_agreement(AgreementSettings::default()) };
+        let mut former = HotBackup::new(me, 0);
+        let input = |index| {
+            let call = Call { procedure: 0, arguments: vec![0; 100 << 10].into(), now: Default::default(), seed: 0 };
+            let participants = PartitionSet::of(0);
+            let client = Address::Client(1);
+            let keys = InputKeys::Declared;
+            Input { index, client, call_id: 1, attempt: 1, call, version: 1, participants, keys }
+        };
+        // More than one proposal has.
+        (1..40).for_each(|epoch| former.append(epoch, Entry::Inputs(epoch, vec![input(0)])).unwrap());
+        let replica = Address::Replica { partition: 0, replica: 0 };
+        former.append(40, Entry::Checkpointed((replica, 1), 5)).unwrap();
+        let log = AgreedLog::restored(me, former_records(&first, &former), 0).unwrap();
+        let log = begun(log);
+        let of = |log: &HotBackup| log.log.base(0, scheme);
+        assert_eq!(of(&log.log()), of(&former));
+        assert_eq!(log.log_end(), 39);
     }
 }

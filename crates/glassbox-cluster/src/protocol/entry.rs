@@ -79,6 +79,8 @@ pub enum AgreedRecord {
     Raft(#[serde(with = "serde_bytes")] Vec<u8>),
     /// The incarnation of the member, if another one took part before it.
     Incarnation(u64),
+    /// An entry of the input log that the cluster had before it agreed, until the group has decided it.
+    Former(Box<Entry>),
 }
 
 /// A run as a backup repeats it.

@@ -3,7 +3,8 @@
 //! The last decision of the operator is the first configuration of the group: coordinator 0, alone, which has the roles
 //! of all replicas as they were. Replicas continue from their journals, as after a failure of everything: the elected
 //! coordinator gives the former primary, or a backup of its time, its place. Other coordinators become members by a
-//! command while the cluster runs. So nothing is copied, and a journal needs no other format.
+//! command while the cluster runs. A sequencer proposes the input log of its journal to the group, before the first
+//! configuration: so members that are added get it, and until the group has decided it the journal keeps it.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -12,7 +13,7 @@ use glassbox::Catalog;
 
 use super::commands::Decisions;
 use super::processes::Processes;
-use crate::protocol::address::Group;
+use crate::protocol::address::{Address, Group};
 use crate::protocol::configuration::{AgreementSettings, Configuration, Replicas};
 use crate::protocol::input::OrderSettings;
 
@@ -44,12 +45,16 @@ impl Processes {
 
     /// The first configuration of the group, after this one.
     fn first_agreed(&self, newest: &Configuration) -> Result<Configuration, String> {
-        let is_left_out = |it: &crate::Address| it.partition().is_some() && newest.since_of(*it).is_none();
+        let is_left_out = |it: &Address| it.partition().is_some() && newest.since_of(*it).is_none();
         if let Some(replica) = self.shape().machines().into_iter().find(is_left_out) {
             return Err(format!("{replica} has no role; start the cluster, bring it back, and stop the cluster again"));
         }
-        if newest.scheme.is_deterministic() || newest.coordinators.len() != 1 {
-            return Err("the cluster's configuration has an input log or several coordinators".to_owned());
+        let is_alone = match &newest.sequencer {
+            Some(sequencer) => sequencer.primary == Address::Coordinator(0) && sequencer.backups().is_empty(),
+            None => newest.coordinators.len() == 1 && !newest.scheme.is_deterministic(),
+        };
+        if !is_alone {
+            return Err("the cluster's configuration has several coordinators".to_owned());
         }
         // Coordinator 0 agrees from now on, at first alone. Replicas keep their roles, which restarted processes are
         // given by the group.
@@ -64,17 +69,11 @@ impl Processes {
         if self.order.agreement.is_some() {
             return Err("the cluster agrees already; `members` changes which coordinators do".to_owned());
         }
-        if self.scheme.is_deterministic() {
-            return Err(format!(
-                "under scheme `{}` the sequencer's log would have to become the group's, which is not supported; begin \
-                 another cluster with --log raft",
-                self.scheme
-            ));
-        }
         if self.coordinators != 1 {
+            let what = if self.scheme.is_deterministic() { "an input log" } else { "transactions" };
             return Err(format!(
-                "the cluster has {} coordinators, each with transactions of its own, and an elected one ends those of \
-                 one; only a cluster with one coordinator can begin to agree",
+                "the cluster has {} coordinators, each with {what} of its own, and an elected one goes on with \
+                 those of one; only a cluster with one coordinator can begin to agree",
                 self.coordinators
             ));
         }

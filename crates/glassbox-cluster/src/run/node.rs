@@ -144,9 +144,12 @@ impl Node {
                 Err(format!("journal of {me} has a log; resume the cluster, or use an empty directory"))
             }
             _ if is_returning => Ok(Member::returning(me, configuration, empty, out)),
-            Some(recovered) => Ok(Member::recovered(me, configuration, empty, recovered, out)),
             // The group begins, with the configuration that a cluster without an agreement ended with.
-            None if configuration.epoch > 1 && configuration.agreement.is_none() => {
+            Some(recovered) if configuration.agreement.is_some() => {
+                Member::agreeing(me, configuration, empty, &recovered)
+            }
+            Some(recovered) => Ok(Member::recovered(me, configuration, empty, recovered, out)),
+            None if configuration.epoch > 1 && (configuration.agreement.is_none() || has_log) => {
                 Err(format!("journal of {me} has no log; resume with the directory that has it"))
             }
             None => Ok(Member::coordinator(me, configuration, out)),

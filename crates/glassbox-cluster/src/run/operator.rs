@@ -224,7 +224,8 @@ impl<L: Link> Operator<L> {
         let is_begun = standings.values().flatten().filter_map(Standing::configuration).any(has_agreed);
         let is_kept = |it: &Standing| matches!(it, Standing::Kept(known, _) if known.agreement.is_none());
         let waits = |it: &Address| matches!(standings.get(it), Some(Ok(it)) if is_kept(it));
-        // A coordinator has no journal before. Once the group has begun, one that has nothing has lost its directory.
+        // A coordinator has no journal before, unless it is a sequencer. Once the group has begun, one that has nothing
+        // has lost its directory.
         let leader = first.coordinator_of(Address::OPERATOR);
         if !is_begun && self.machines.iter().any(waits) {
             // One that does not answer may know of a group that has begun: another one would lose its decisions.
@@ -232,12 +233,15 @@ impl<L: Link> Operator<L> {
                 return Err(format!("{silent} does not run ({why}); start all processes of the cluster first"));
             }
             match standings.get(&leader) {
-                Some(Ok(Standing::None)) => drop(self.ask(leader, Question::Begin(first.clone()))?),
+                Some(Ok(standing)) if *standing == Standing::None || is_kept(standing) => {
+                    drop(self.ask(leader, Question::Begin(first.clone()))?);
+                }
                 Some(Ok(_)) => {}
                 _ => return Err(format!("{leader} does not run; start its process first")),
             }
         }
-        let replicas: Vec<_> = self.machines.iter().copied().filter(waits).collect();
+        let replicas = self.machines.iter().copied().filter(|it| it.partition().is_some() && waits(it));
+        let replicas: Vec<_> = replicas.collect();
         let begun = self.ask_all(&replicas, &Question::Begin(first), ANSWERS_WITHIN);
         begun.into_values().try_for_each(|standing| standing.map(drop))
     }
