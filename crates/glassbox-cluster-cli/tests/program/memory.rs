@@ -1,6 +1,7 @@
 //! `glassbox-cluster --log raft` without directories: processes that are started again have forgotten everything.
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::process::{Child, Stdio};
 
 use crate::common::{does, once, program, run, run_well, text};
@@ -25,8 +26,11 @@ fn failover_by_itself_needs_no_directory() {
     }
 }
 
-/// Starts the process of a saved cluster that listens on an address.
+/// Starts the process of a saved cluster that listens on an address, which a killed one leaves.
 fn start_again(file: &str, at: &str) -> Child {
+    while TcpListener::bind(at).is_err() {
+        std::thread::yield_now();
+    }
     let mut node = program(&["node", "--listen", at, "--config", file]);
     node.stdout(Stdio::null()).spawn().unwrap()
 }
