@@ -9,7 +9,7 @@ use glassbox_lab::calibrate::{self, CalibrationPlan, EXPERIMENT, calibrate, tabl
 use glassbox_lab::points::Points;
 use serde_json::json;
 
-use super::report::DIRECTORY;
+use super::report::{COSTS, DIRECTORY};
 use super::shared::{Group, MeasurementBar, of_report, put_all};
 use glassbox_program::exit::{self, Verdict};
 use glassbox_program::results::{machine, report_to};
@@ -42,7 +42,7 @@ pub fn run(arguments: &CalibrateArguments) -> anyhow::Result<Verdict> {
         put_all(to, std::slice::from_ref(&group))?;
     }
     let costs = calibrate::costs(&group.points).context("the measurement is incomplete: it was interrupted")?;
-    let file = results.join("costs.json");
+    let file = results.join(COSTS);
     let text = serde_json::to_string_pretty(&costs)?;
     std::fs::write(&file, text + "\n").with_context(|| format!("cannot write {}", file.display()))?;
     writeln!(out, "\nthe table of costs: {}", file.display())?;

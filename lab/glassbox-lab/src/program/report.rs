@@ -11,6 +11,8 @@ use glassbox_program::exit::Verdict;
 
 /// The default directory of results.
 pub const DIRECTORY: &str = "lab-results";
+/// The file of the simulator's costs, in the same directory.
+pub const COSTS: &str = "costs.json";
 /// The extensions of files of results.
 const ENDINGS: [&str; 2] = ["json", "jsonl"];
 
@@ -49,7 +51,9 @@ fn gather(directory: &Path) -> anyhow::Result<Vec<ResultLine>> {
     let mut files = Vec::new();
     for entry in directory.read_dir().with_context(why)? {
         let path = entry.with_context(why)?.path();
-        if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
+        // A table, not results.
+        let is_table = path.file_name().is_some_and(|name| name == COSTS);
+        if !is_table && path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
             files.push(path);
         }
     }
