@@ -88,13 +88,13 @@ pub(super) fn table(points: &Points) -> Option<Table> {
         let class = |kind: Kind| value(&class_of(kind)).map_or_else(String::new, |class| format!("{class}"));
         let classes = Kind::ALL.map(class).concat();
         let rates = Policy::ALL.iter().map(rate);
-        let ends = [median, spread, classes, verdict.to_string()];
-        std::iter::once(cell.to_owned()).chain(rates).chain(ends).collect()
+        let begins = [cell.to_owned(), verdict.to_string(), median, spread];
+        begins.into_iter().chain(rates).chain([classes]).collect()
     };
     let cells = cells(points);
     let policies = Policy::ALL.iter().map(|policy| policy.name());
-    let ends = ["HTSTE / best", "middle half", "classes", "verdict"];
-    let header: Vec<&str> = std::iter::once("cell").chain(policies).chain(ends).collect();
+    let begins = ["cell", "verdict", "HTSTE / best", "middle half"];
+    let header: Vec<&str> = begins.into_iter().chain(policies).chain(["classes"]).collect();
     (!cells.is_empty()).then(|| Table::new(&header, cells.into_iter().map(row).collect()))
 }
 
@@ -187,7 +187,7 @@ mod tests {
         assert!(met(&points));
         let rows = table(&points).unwrap().rows;
         assert_eq!(
-            rows.iter().map(|row| &*row[8]).collect::<Vec<_>>(),
+            rows.iter().map(|row| &*row[1]).collect::<Vec<_>>(),
             ["reached", "within the spread", "no frames for two stages",]
         );
     }

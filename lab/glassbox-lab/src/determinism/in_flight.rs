@@ -67,8 +67,8 @@ pub(super) fn claims(points: &Points) -> Vec<Option<Claim>> {
     vec![
         kept("128 over 2,000, hash table, 20 % distributed", HASH, 20, (0.97, 1.03)),
         kept("128 over 2,000, hash table, 50 % distributed", HASH, 50, (0.85, 1.02)),
-        kept("128 over 2,000, VLL, 20 % distributed", VLL, 20, (0.5, 0.7)),
-        kept("128 over 2,000, VLL, 50 % distributed", VLL, 50, (0.5, 0.75)),
+        kept("128 over 2,000, VLL, 20 % distributed", VLL, 20, (0.5, 0.9)),
+        kept("128 over 2,000, VLL, 50 % distributed", VLL, 50, (0.5, 0.9)),
     ]
 }
 

@@ -25,7 +25,7 @@ const TERMS: &[(&str, &str)] = &[
         "the same transactions under two-phase locking, with two-phase commit if they are on several nodes",
     ),
     (
-        "contention index",
+        "contention index, CI",
         "the probability that two transactions on a node need the same hot row: 1 over the number of hot rows",
     ),
     ("dependent transaction", "its keys depend on rows, and a reconnaissance finds them before it is ordered"),
