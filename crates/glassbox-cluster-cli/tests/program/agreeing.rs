@@ -4,6 +4,21 @@ use crate::common::{interrupted, once, program, run, run_well, text};
 
 const TPCC: [&str; 5] = ["tpcc", "--small", "--warehouses", "2", "--clients"];
 
+/// Two other coordinators: their addresses are those of this machine when the cluster is started.
+const OTHERS: [&str; 2] = ["127.0.0.1:1", "127.0.0.1:2"];
+
+/// A run of the cluster for a number of seconds.
+fn tpcc<'a>(cluster: &[&'a str], more: &[&'a str], seconds: &'a str) -> Vec<&'a str> {
+    [cluster, more, &TPCC, &["2", "--seconds", seconds]].concat()
+}
+
+/// The last epoch of the input log, while the cluster runs.
+fn log_end(file: &str) -> u64 {
+    let ran = run_well(&["status", "--json", "--config", file]);
+    let status: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    status["processes"][0]["epoch"].as_u64().unwrap()
+}
+
 /// The cluster works on with the same rows; then two other coordinators agree too, and it fails over by itself.
 #[test]
 fn a_stopped_cluster_begins_to_agree_and_fails_over_by_itself() {
@@ -12,14 +27,10 @@ fn a_stopped_cluster_begins_to_agree_and_fails_over_by_itself() {
     let file = at.join("cluster.json");
     let file = text(&file);
     let cluster = ["--scheme", "speculation", "--replicas", "2", "--dir", text(&at)];
-    let local = |seconds| [&cluster[..], &TPCC, &["2", "--seconds", seconds]].concat();
-    let raft = |more: &[&'static str], seconds| {
-        [&cluster[..], &["--log", "raft"], more, &TPCC, &["2", "--seconds", seconds]].concat()
-    };
+    let agreed = [&cluster[..], &["--log", "raft"]].concat();
     let status = || run(&["status", "--config", file]);
-    // Their addresses are those of this machine when the cluster is started.
-    let agree = ["agree", "--config", file, "127.0.0.1:1", "127.0.0.1:2"];
-    let child = program(&local("60")).spawn().unwrap();
+    let agree = [&["agree", "--config", file], &OTHERS[..]].concat();
+    let child = program(&tpcc(&cluster, &[], "60")).spawn().unwrap();
     once(&[(" primary ", 2), (" backup ", 2)], status);
     let ran = run(&agree);
     assert!(ran.status == Some(1) && ran.err.contains("stop all processes of the cluster"), "{}", ran.err);
@@ -29,17 +40,17 @@ fn a_stopped_cluster_begins_to_agree_and_fails_over_by_itself() {
     assert!(ran.out.contains("members 0 1 2"), "{}", ran.out);
     let ran = run(&agree);
     assert!(ran.status == Some(1) && ran.err.contains("agrees already"), "{}", ran.err);
-    let ran = run(&local("1"));
+    let ran = run(&tpcc(&cluster, &[], "1"));
     assert!(ran.status == Some(1) && ran.err.contains("--log is raft (asked for: local)"), "{}", ran.err);
     // Coordinator 0 agrees alone, and gives all replicas their places.
-    let child = program(&raft(&[], "60")).spawn().unwrap();
+    let child = program(&tpcc(&agreed, &[], "60")).spawn().unwrap();
     once(&[("coordinator, elected", 1), (" backup ", 2), ("no member of the group", 2)], status);
     run_well(&["members", "--config", file, "0", "1", "2"]);
     once(&[("coordinator, elected", 1), ("coordinator that can be elected", 2)], status);
     let ran = interrupted(child);
     let right = ran.out.matches("all 13 conditions hold").count();
     assert!(ran.status == Some(0) && right == 2, "{}{}", ran.out, ran.err);
-    let ran = run_well(&raft(&["--incidents", "1"], "1"));
+    let ran = run_well(&tpcc(&agreed, &["--incidents", "1"], "1"));
     for words in ["none is lost", "all 13 conditions hold", "after a backup took over"] {
         assert!(ran.out.contains(words), "no `{words}` in {}", ran.out);
     }
@@ -53,22 +64,27 @@ fn the_input_log_of_a_stopped_cluster_becomes_the_group_s() {
     let file = at.join("cluster.json");
     let file = text(&file);
     let cluster = ["--scheme", "vll", "--dir", text(&at)];
-    let ran = run_well(&[&cluster[..], &TPCC, &["2", "--seconds", "1"]].concat());
-    assert!(ran.out.contains("all 13 conditions hold"), "{}", ran.out);
-    let ran = run_well(&["agree", "--config", file, "127.0.0.1:1", "127.0.0.1:2"]);
-    assert!(ran.out.contains("members 0 1 2"), "{}", ran.out);
-    let raft = |more: &[&'static str], seconds| {
-        [&cluster[..], &["--log", "raft"], more, &TPCC, &["2", "--seconds", seconds]].concat()
-    };
+    let agreed = [&cluster[..], &["--log", "raft"]].concat();
     let status = || run(&["status", "--config", file]);
-    let child = program(&raft(&[], "60")).spawn().unwrap();
+    let child = program(&tpcc(&cluster, &[], "60")).spawn().unwrap();
+    once(&[(" sequencer ", 1), (" primary ", 2)], status);
+    while log_end(file) < 3_000 {}
+    let before = log_end(file);
+    let ran = interrupted(child);
+    assert!(ran.status == Some(0) && ran.out.contains("all 13 conditions hold"), "{}{}", ran.out, ran.err);
+    let ran = run_well(&[&["agree", "--config", file], &OTHERS[..]].concat());
+    assert!(ran.out.contains("members 0 1 2"), "{}", ran.out);
+    let child = program(&tpcc(&agreed, &[], "60")).spawn().unwrap();
+    once(&[("sequencer, elected", 1)], status);
+    let after = log_end(file);
+    assert!(after >= before, "epoch {after} after epoch {before}: the log was lost");
     once(&[("sequencer, elected", 1), ("no member of the group", 2)], status);
     run_well(&["members", "--config", file, "0", "1", "2"]);
     once(&[("sequencer, elected", 1), ("member of the log's group", 2)], status);
     let ran = interrupted(child);
     let right = ran.out.matches("all 13 conditions hold").count();
     assert!(ran.status == Some(0) && right == 2, "{}{}", ran.out, ran.err);
-    let ran = run_well(&raft(&["--incidents", "1"], "1"));
+    let ran = run_well(&tpcc(&agreed, &["--incidents", "1"], "1"));
     for words in ["none is lost", "all 13 conditions hold"] {
         assert!(ran.out.contains(words), "no `{words}` in {}", ran.out);
     }

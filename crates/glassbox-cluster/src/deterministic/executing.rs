@@ -66,22 +66,16 @@ impl ExecutingTxn {
         };
         rows.retain(|row| !self.given.iter().any(|given| is_same(row, given)));
         for row in &rows {
-            let is_it = |(partition, table, lookup): &(u8, u16, Lookup)| {
-                (row.partition, row.table) == (*partition, *table) && row.lookup == *lookup
-            };
-            if !self.missing.iter().any(is_it) {
+            let before = self.missing.len();
+            self.missing.retain(|(partition, table, lookup)| {
+                (row.partition, row.table) != (*partition, *table) || row.lookup != *lookup
+            });
+            if self.missing.len() == before {
                 let partitions = PartitionSet::of(row.partition.into());
-                self.unasked.push(RemoteRead {
-                    partitions,
-                    table: row.table,
-                    lookup: row.lookup.clone(),
-                    writes: false,
-                });
+                let lookup = row.lookup.clone();
+                self.unasked.push(RemoteRead { partitions, table: row.table, lookup, writes: false });
             }
         }
-        self.missing.retain(|(partition, table, lookup)| {
-            !rows.iter().any(|row| (row.partition, row.table) == (*partition, *table) && row.lookup == *lookup)
-        });
         self.given.extend(rows);
     }
 
