@@ -256,8 +256,8 @@ pub struct HybridPolicy {
     pub memory: ClassMemory,
     /// The rule by which a class is chosen. Default: the lowest measured cost.
     pub rule: ClassRule,
-    /// Whether an operate stage after a fetch stage is converted at a missing page too, as an optimistic one is,
-    /// instead of reading it under locks. Default: yes; the paper's does not.
+    /// Whether an operate stage after a fetch stage, or after a conversion, is converted at a missing page too, at most
+    /// three times, instead of reading it under locks. Default: yes; the paper's does not.
     pub converts_missed: bool,
 }
 

@@ -103,7 +103,8 @@ const MEASURED: u8 = 16;
 fn properties(policy: ExecutionPolicy) -> u8 {
     match policy {
         ExecutionPolicy::Conventional => 0,
-        ExecutionPolicy::TwoStage | ExecutionPolicy::Optimistic => STAGED,
+        ExecutionPolicy::TwoStage => STAGED,
+        ExecutionPolicy::Optimistic => STAGED | CONVERTS_MISSED,
         ExecutionPolicy::Hybrid(HybridPolicy { memory, rule, converts_missed, .. }) => {
             let property = |has: bool, property: u8| if has { property } else { 0 };
             let is_measured = rule == ClassRule::Measured;

@@ -131,7 +131,7 @@ impl Stages {
     fn may_convert<S: Stack>(&self, engine: &Engine<S>) -> bool {
         self.conversions < MOST_CONVERSIONS
             && match self.class {
-                ExecutionClass::Optimistic => true,
+                ExecutionClass::Optimistic => self.conversions == 0 || engine.procedures[self.at].converts_missed(),
                 ExecutionClass::TwoStage => engine.procedures[self.at].converts_missed(),
                 ExecutionClass::Conventional => false,
             }

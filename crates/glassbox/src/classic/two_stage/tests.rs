@@ -2,6 +2,7 @@
 //! stage does.
 
 mod chain;
+mod converted;
 mod declared;
 mod latches;
 mod measured;
