@@ -84,8 +84,9 @@ pub enum OperateOption {
         #[arg(value_name = "NUMBER", required = true)]
         members: Vec<u16>,
     },
-    /// Have a stopped cluster without --log raft, with one coordinator, become one with it: its coordinators elect one
-    /// from the next `resume` on. All processes are stopped; coordinator 0 agrees alone, until `members` adds others
+    /// Have a stopped cluster without --log raft, with one coordinator or sequencer, become one with it: its
+    /// coordinators elect one from the next `resume` on. All processes are stopped; one coordinator agrees alone, until
+    /// `members` adds others
     Agree {
         #[command(flatten)]
         cluster: ClusterFile,

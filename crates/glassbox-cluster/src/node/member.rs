@@ -47,7 +47,7 @@ pub struct Member {
     pub(crate) journals: bool,
     /// How it orders inputs while it is the sequencer, and when it refuses calls.
     pub(crate) order: OrderSettings,
-    /// In a simulation: what executors have in place of the configuration's scheduler.
+    /// In a test: what executors have in place of the configuration's scheduler.
     pub(crate) make_scheduler: Option<MakeScheduler>,
     pub(crate) admission: Admission,
     /// What it has for partitions while it is the coordinator.
@@ -500,7 +500,7 @@ impl Member {
         self
     }
 
-    /// This member, with another scheduler than the configuration's: one in which a simulation has planted a fault.
+    /// This member, with another scheduler than the configuration's: one in which a test has planted a fault.
     #[must_use]
     pub fn with_scheduler(mut self, make: MakeScheduler) -> Self {
         self.make_scheduler = Some(make);

@@ -1,10 +1,12 @@
 //! A stopped cluster whose configurations were an operator's decisions becomes one that agrees on them.
 //!
-//! The last decision of the operator is the first configuration of the group: coordinator 0, alone, which has the roles
-//! of all replicas as they were. Replicas continue from their journals, as after a failure of everything: the elected
-//! coordinator gives the former primary, or a backup of its time, its place. Other coordinators become members by a
-//! command while the cluster runs. A sequencer proposes the input log of its journal to the group, before the first
-//! configuration: so members that are added get it, and until the group has decided it the journal keeps it.
+//! The last decision of the operator is the first configuration of the group: the coordinator or sequencer, alone,
+//! which has the roles of all replicas as they were. Replicas continue from their journals, as after a failure of
+//! everything: the elected coordinator gives the former primary, or a backup of its time, its place. Other coordinators
+//! become members by a command while the cluster runs. A sequencer proposes the input log of its journal to the group,
+//! before the first configuration: so members that are added get it, and until the group has decided it the journal
+//! keeps it. Its hot backups have nothing more that a partition has received; they drop their logs, and can become
+//! members.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -49,17 +51,14 @@ impl Processes {
         if let Some(replica) = self.shape().machines().into_iter().find(is_left_out) {
             return Err(format!("{replica} has no role; start the cluster, bring it back, and stop the cluster again"));
         }
-        let is_alone = match &newest.sequencer {
-            Some(sequencer) => sequencer.primary == Address::Coordinator(0) && sequencer.backups().is_empty(),
-            None => newest.coordinators.len() == 1 && !newest.scheme.is_deterministic(),
+        let primary = match &newest.sequencer {
+            Some(sequencer) => sequencer.primary,
+            None => Group::Sequencer.member(0),
         };
-        if !is_alone {
-            return Err("the cluster's configuration has several coordinators".to_owned());
-        }
-        // Coordinator 0 agrees from now on, at first alone. Replicas keep their roles, which restarted processes are
-        // given by the group.
+        // It agrees from now on, at first alone. Replicas keep their roles, which restarted processes are given by the
+        // group.
         let epoch = newest.epoch + 1;
-        let elected = Replicas { since: epoch, ..Replicas::first(Group::Sequencer, 1) };
+        let elected = Replicas { primary, since: epoch, backups: Vec::new() };
         let agreement = Some(AgreementSettings::default());
         let coordinators = Vec::new();
         Ok(Configuration { epoch, coordinators, sequencer: Some(elected), agreement, ..newest.clone() })
@@ -69,19 +68,21 @@ impl Processes {
         if self.order.agreement.is_some() {
             return Err("the cluster agrees already; `members` changes which coordinators do".to_owned());
         }
-        if self.coordinators != 1 {
+        let has_sequencer = self.scheme.is_deterministic() && !self.order.by_clocks;
+        if self.coordinators != 1 && !has_sequencer {
             let what = if self.scheme.is_deterministic() { "an input log" } else { "transactions" };
             return Err(format!(
                 "the cluster has {} coordinators, each with {what} of its own, and an elected one goes on with \
-                 those of one; only a cluster with one coordinator can begin to agree",
+                 those of one; only a cluster with one coordinator, or with one sequencer and its hot backups, can \
+                 begin to agree",
                 self.coordinators
             ));
         }
-        let Some((first, replicas)) = self.nodes.split_first() else {
-            return Err("the cluster has no nodes".to_owned());
-        };
-        let nodes = [first].into_iter().chain(others).chain(replicas).copied().collect();
-        let coordinators = 1 + u8::try_from(others.len()).map_err(|_| "give at most 63 addresses".to_owned())?;
+        let first_replica = usize::from(self.coordinators).min(self.nodes.len());
+        let (own, replicas) = self.nodes.split_at(first_replica);
+        let nodes = own.iter().chain(others).chain(replicas).copied().collect();
+        let added = u8::try_from(others.len()).ok().and_then(|added| self.coordinators.checked_add(added));
+        let coordinators = added.ok_or("give at most 63 addresses")?;
         let order = OrderSettings { agreement: Some(AgreementSettings::default()), members: 1, ..self.order };
         let next = Self { coordinators, order, nodes, ..self.clone() };
         next.check()?;

@@ -109,12 +109,20 @@ impl Node {
             return Err(format!("{} has begun already: it is in configuration {}", self.me, member.epoch()));
         }
         self.check(&configuration)?;
-        let mut member = match self.me {
+        let agrees = configuration.agreement.is_some() && configuration.epoch > 1;
+        if agrees && self.me.partition().is_none() && !configuration.members().contains(&self.me) {
+            // It was a hot backup before the group began, and has nothing more that a partition has received. What it
+            // had is no journal of the group, not even until the first base is complete.
+            self.journal.as_mut().and_then(JournalWriter::take);
+            out.actions.push(Action::Forget);
+            (self.early, self.asked) = Default::default();
+            return self.begin_forgotten(configuration, out);
+        }
+        let member = match self.me {
             Address::Replica { partition, .. } => self.replica(usize::from(partition), configuration, out)?,
             _ => self.coordinator(configuration, out)?,
-        }
-        .with_order(self.shape.order)
-        .with_coordinators(self.shape.coordinators.into());
+        };
+        let mut member = self.shape.known(member);
         if self.journal.is_some() && !member.has_journal() {
             member.begin_journal(out);
         }
@@ -463,13 +471,9 @@ impl Node {
         {
             self.no_rows = Some((self.empty)()?);
             let member = Member::returned(self.me, Arc::clone(&self.empty), recovered, now_us())?;
-            self.member = Some(self.known(member));
+            self.member = Some(self.shape.known(member));
         }
         Ok(self)
-    }
-
-    fn known(&self, member: Member) -> Member {
-        member.with_order(self.shape.order).with_coordinators(self.shape.coordinators.into())
     }
 
     /// A process without what it had asks for a place, if its cluster has begun: a replica when another one may have
@@ -497,15 +501,16 @@ impl Node {
             _ => eprintln!("{}: {what}; it takes the rows of another replica", self.me),
         }
         self.early.clear();
-        if let Err(why) = self.begin_forgotten(out) {
+        if let Err(why) = self.begin_forgotten(self.shape.configuration(), out) {
             self.is_lost = true;
             eprintln!("{}: {why}", self.me);
         }
     }
 
-    fn begin_forgotten(&mut self, out: &mut Outbox) -> Result<(), String> {
-        let (first, empty) = (self.shape.configuration(), Arc::clone(&self.empty));
-        let mut member = self.known(Member::forgotten(self.me, first, empty, self.incarnation)?);
+    /// Begins without what it had, in a cluster that began with this configuration.
+    fn begin_forgotten(&mut self, first: Configuration, out: &mut Outbox) -> Result<(), String> {
+        let empty = Arc::clone(&self.empty);
+        let mut member = self.shape.known(Member::forgotten(self.me, first, empty, self.incarnation)?);
         if self.journal.is_some() {
             self.no_rows = Some((self.empty)()?);
             member.begin_journal(out);

@@ -213,20 +213,22 @@ impl<L: Link> Operator<L> {
         Ok(())
     }
 
-    /// In a cluster that has begun to agree since it was stopped: begins the group, and has restarted replicas ask it
+    /// In a cluster that has begun to agree since it was stopped: begins the group, and has restarted processes ask it
     /// for their places.
     fn begin_agreeing(&mut self) -> Result<(), String> {
         let Some(first) = self.recorded.clone().filter(|it| it.epoch > 1 && it.agreement.is_some()) else {
             return Ok(());
         };
         let standings = self.standings();
-        let has_agreed = |it: &Configuration| it.agreement.is_some();
-        let is_begun = standings.values().flatten().filter_map(Standing::configuration).any(has_agreed);
-        let is_kept = |it: &Standing| matches!(it, Standing::Kept(known, _) if known.agreement.is_none());
+        let known = standings.values().flatten().filter_map(Standing::configuration);
+        let agreed = known.filter(|it| it.agreement.is_some()).map(|it| it.epoch).max();
         let waits = |it: &Address| matches!(standings.get(it), Some(Ok(it)) if is_kept(it));
         // A coordinator has no journal before, unless it is a sequencer. Once the group has begun, one that has nothing
         // has lost its directory.
         let leader = first.coordinator_of(Address::OPERATOR);
+        // One that was begun, and ended before its journal said so, begins again: then the others know no configuration
+        // but the first one.
+        let is_begun = agreed.is_some_and(|epoch| epoch > first.epoch || !waits(&leader));
         if !is_begun && self.machines.iter().any(waits) {
             // One that does not answer may know of a group that has begun: another one would lose its decisions.
             if let Some((silent, Err(why))) = standings.iter().find(|(_, standing)| standing.is_err()) {
@@ -240,9 +242,9 @@ impl<L: Link> Operator<L> {
                 _ => return Err(format!("{leader} does not run; start its process first")),
             }
         }
-        let replicas = self.machines.iter().copied().filter(|it| it.partition().is_some() && waits(it));
-        let replicas: Vec<_> = replicas.collect();
-        let begun = self.ask_all(&replicas, &Question::Begin(first), ANSWERS_WITHIN);
+        // Replicas, and what were hot backups of the sequencer.
+        let others: Vec<_> = self.machines.iter().copied().filter(|it| *it != leader && waits(it)).collect();
+        let begun = self.ask_all(&others, &Question::Begin(first), ANSWERS_WITHIN);
         begun.into_values().try_for_each(|standing| standing.map(drop))
     }
 
@@ -261,6 +263,12 @@ impl<L: Link> Operator<L> {
                     return Err(format!(
                         "{machine} has nothing of what it had: start it with its directory; without one it waits until \
                          the others have begun, and takes what it needs from them"
+                    ));
+                }
+                Ok(standing) if is_kept(standing) => {
+                    return Err(format!(
+                        "{machine} has what it had before the cluster began to agree; repeat the command. If that \
+                         changes nothing, its directory is an older copy"
                     ));
                 }
                 Ok(_) => {}
@@ -319,6 +327,7 @@ impl<L: Link> Operator<L> {
                          itself; repeat the command"
                     ));
                 }
+                Some(Ok(Standing::Kept(..))) => return Err(format!("{member} has no place yet; give `resume` first")),
                 Some(Ok(_)) => {}
             }
         }
@@ -554,4 +563,9 @@ impl<L: Link> Operator<L> {
 /// Whether one member is another replica of the other one's partition.
 fn is_other_replica(one: Address, other: Address) -> bool {
     one != other && one.partition().is_some() && one.partition() == other.partition()
+}
+
+/// Whether a process has what it had before its cluster began to agree.
+fn is_kept(standing: &Standing) -> bool {
+    matches!(standing, Standing::Kept(known, _) if known.agreement.is_none())
 }

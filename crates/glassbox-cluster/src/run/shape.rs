@@ -12,6 +12,7 @@ use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchemeKind};
 use crate::protocol::input::OrderSettings;
 use crate::protocol::outbox::Outbox;
+use crate::scheduler::MakeScheduler;
 use crate::wire::Expected;
 
 /// The shape of a cluster at its beginning.
@@ -23,7 +24,7 @@ use crate::wire::Expected;
 /// let shape = Shape::new(SchemeKind::Speculation, 4).with_replicas(2);
 /// assert_eq!(shape.machines().len(), 1 + 4 * 2);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Shape {
     /// The concurrency-control scheme.
@@ -39,13 +40,16 @@ pub struct Shape {
     pub round_trip: Duration,
     /// How a sequencer orders inputs.
     pub order: OrderSettings,
+    /// Makes executors' schedulers in place of the scheme's: with it a test plants a fault. Default: none.
+    pub scheduler: Option<MakeScheduler>,
 }
 
 impl Shape {
     /// A cluster with one replica of each partition, one coordinator and no injected round trip.
     pub const fn new(scheme: SchemeKind, partitions: u8) -> Self {
         let order = OrderSettings::new();
-        Self { scheme, partitions, replicas: 1, coordinators: 1, round_trip: Duration::ZERO, order }
+        let round_trip = Duration::ZERO;
+        Self { scheme, partitions, replicas: 1, coordinators: 1, round_trip, order, scheduler: None }
     }
 
     /// The same with this number of [`replicas`](Self::replicas).
@@ -70,6 +74,12 @@ impl Shape {
     #[must_use]
     pub const fn with_order(self, order: OrderSettings) -> Self {
         Self { order, ..self }
+    }
+
+    /// The same with a [`scheduler`](Self::scheduler).
+    #[must_use]
+    pub fn with_scheduler(self, make: MakeScheduler) -> Self {
+        Self { scheduler: Some(make), ..self }
     }
 
     /// Refuses what only simulated clusters can have.
@@ -121,11 +131,19 @@ impl Shape {
     pub fn member<E>(&self, me: Address, shard: impl FnOnce(u8) -> Result<Shard, E>) -> Result<Member, E> {
         let configuration = self.configuration();
         let empty: MakeShard = Arc::new(|| unreachable!("no process is restarted"));
-        Ok(match me {
+        Ok(self.known(match me {
             Address::Replica { partition, .. } => Member::replica(me, configuration, shard(partition)?, empty),
             _ => Member::coordinator(me, configuration, &mut Outbox::default()),
+        }))
+    }
+
+    /// This member, which knows what no configuration says.
+    pub(super) fn known(&self, member: Member) -> Member {
+        let member = member.with_order(self.order).with_coordinators(self.coordinators.into());
+        match self.scheduler {
+            Some(make) => member.with_scheduler(make),
+            None => member,
         }
-        .with_order(self.order))
     }
 }
 

@@ -5,7 +5,9 @@ use glassbox::research::shard::{Arguments, Call, Shard};
 use glassbox_workloads::micro::{ReadWrite, catalog};
 
 use super::*;
-use crate::protocol::configuration::SchemeKind;
+use crate::protocol::configuration::{AgreementSettings, Replicas, SchedulerKind, SchemeKind};
+use crate::protocol::entry::Base;
+use crate::protocol::input::OrderSettings;
 use crate::protocol::message::Outcome;
 use crate::protocol::outbox::Action;
 
@@ -52,4 +54,41 @@ fn a_primary_answers_calls_from_before_its_beginning() {
         _ => None,
     });
     assert_eq!(answered.collect::<Vec<_>>(), [2, 4]);
+}
+
+/// Else a crash would leave the former log and another base after it, as of a sequencer that begins to agree: the two
+/// would lead two groups.
+#[test]
+fn a_former_hot_backup_discards_its_log_before_it_writes_another_journal() {
+    let order = OrderSettings { agreement: Some(AgreementSettings::default()), members: 1, ..OrderSettings::new() };
+    let scheme = SchemeKind::Deterministic(SchedulerKind::Vll);
+    let shape = Shape::new(scheme, 1).with_coordinators(3).with_order(order);
+    let dir = tempfile::tempdir().unwrap();
+    let make: MakeShard = Arc::new(|| Shard::new(&catalog(), 0, 1, 1 << 20).map_err(|error| error.to_string()));
+    // It was the sequencer once, and another one was promoted.
+    let me = Address::Coordinator(0);
+    let open = || {
+        let shard = Shard::new(&catalog(), 0, 1, 1 << 20).unwrap();
+        JournalWriter::open(&dir.path().join("journal"), (me, 7), &catalog(), shard, || {}).unwrap()
+    };
+    let former = Configuration::first(1, 1, scheme).with_coordinators(3);
+    let mut journal = open();
+    let mut rows = make().unwrap();
+    rows.fix();
+    journal.base(Base { held: 0, scheme, remembered: Vec::new() }, 1, &former);
+    journal.secure(&mut rows);
+    drop(journal);
+    let elected = Replicas { primary: Address::Coordinator(1), since: 9, backups: Vec::new() };
+    let first = Configuration { epoch: 9, sequencer: Some(elected), agreement: order.agreement, ..former };
+    let mut node = Node::new(me, shape, Arc::clone(&make), make).with_journal(open());
+    let mut out = Outbox::default();
+    node.begin(first.clone(), 0, &mut out).unwrap();
+    let of_journal: Vec<_> = out.actions.iter().filter(|it| matches!(it, Action::Forget | Action::Base(_))).collect();
+    assert!(matches!(of_journal[..], [Action::Forget, Action::Base(_)]), "{of_journal:?}");
+    let known = node.member().unwrap().configuration();
+    assert_eq!((known.epoch, known.members()), (9, [Address::Coordinator(1)].into()), "it is no member");
+    out.actions.drain(..).for_each(|action| drop(node.keep(action)));
+    // As after a kill before the base is complete.
+    drop(node);
+    assert!(open().recovered().is_none(), "nothing is left of the log");
 }
