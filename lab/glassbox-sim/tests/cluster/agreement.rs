@@ -2,7 +2,7 @@
 
 use glassbox_cluster::{AgreementSettings, OrderSettings, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{Bug, Costs, Link, Load, Settings, checks};
-use glassbox_testing::dice::{Dice, long, seed};
+use glassbox_testing::dice::{Dice, seed, times};
 
 use super::{deterministic, is_right, judge, parted, seeds_are_repeated};
 
@@ -41,7 +41,7 @@ const FOUND_WHEN_A_NEW_MEMBER_FAILS: [u64; 1] = [31_028];
 #[test]
 fn a_majority_goes_on_by_itself() {
     let first = seed(1);
-    for seed in (first..first + if long() { 200_000 } else { 5_000 })
+    for seed in (first..first + times(5_000, 200_000))
         .chain(FOUND_WHEN_A_VOTE_IS_FORCED)
         .chain(FOUND_WHEN_A_PLACE_COMES_LATE)
         .chain(FOUND_WHEN_A_NEW_MEMBER_FAILS)

@@ -2,7 +2,7 @@
 
 use glassbox_cluster::{SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{Contention, Done, Link, Settings, World};
-use glassbox_testing::dice::{Dice, long, seed};
+use glassbox_testing::dice::{Dice, seed, times};
 use glassbox_workloads::contention::increments;
 
 fn any(scheme: SchemeKind, seed: u64) -> Settings<Contention> {
@@ -42,7 +42,7 @@ fn no_increment_is_lost_and_none_is_made_twice() {
     let schemes = SchemeKind::ALL.into_iter().chain(SchedulerKind::ALL.map(SchemeKind::Deterministic));
     let first = seed(1);
     let (mut listed, mut distributed) = (0, 0);
-    for (seed, scheme) in (first..first + if long() { 20_000 } else { 260 }).zip(schemes.cycle()) {
+    for (seed, scheme) in (first..first + times(260, 20_000)).zip(schemes.cycle()) {
         let settings = any(scheme, seed);
         let mut world = World::new(settings);
         world.plan_incidents(6_000);

@@ -6,7 +6,7 @@ use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error, Record};
 use glassbox_cluster::{Answered, Outbox, Router, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{Caller, Done, Link, Settings, Workload, World, checks};
-use glassbox_testing::dice::{Dice, long, seed};
+use glassbox_testing::dice::{Dice, seed, times};
 use serde::{Deserialize, Serialize};
 
 /// Pointers, and as many counters, of each home.
@@ -265,7 +265,7 @@ fn any(load: Dependent, seed: u64) -> Settings<Dependent> {
 fn dependent_transactions_end_right_while_the_rows_that_they_depend_on_change() {
     let first = seed(1);
     let (mut calls, mut restarts) = (0, 0);
-    for seed in first..first + if long() { 10_000 } else { 120 } {
+    for seed in first..first + times(120, 10_000) {
         let settings = any(Dependent { follow: 30, seek: 30, forget: 0 }, seed);
         let (finished, retries) = run(settings).unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
         assert!(finished > 0 && retries <= 4 * (finished + u64::from(settings.clients)), "{retries} of {finished}");
@@ -278,7 +278,7 @@ fn dependent_transactions_end_right_while_the_rows_that_they_depend_on_change() 
 #[test]
 fn a_call_that_touches_an_undeclared_key_is_restarted_and_ends_right() {
     let first = seed(1);
-    for seed in first..first + if long() { 10_000 } else { 60 } {
+    for seed in first..first + times(60, 10_000) {
         let settings = any(Dependent { follow: 20, seek: 0, forget: 50 }, seed);
         let (finished, retries) = run(settings).unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
         assert!(retries > finished / 4, "seed {seed}: {retries} of {finished}");

@@ -2,7 +2,7 @@
 
 use glassbox_cluster::{OrderSettings, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{ALL, Bug, Costs, Link, Load, Settings, Tpcc, World, checks};
-use glassbox_testing::dice::{Dice, long, seed};
+use glassbox_testing::dice::{Dice, seed, times};
 use glassbox_workloads::tpcc::{Mix, Remote, Scale};
 
 use super::{
@@ -37,7 +37,7 @@ pub fn any(seed: u64) -> Settings {
 #[test]
 fn every_property_holds_under_every_scheduler_and_load() {
     let first = seed(1);
-    for seed in first..first + if long() { 100_000 } else { 1_500 } {
+    for seed in first..first + times(1_500, 100_000) {
         let settings = any(seed);
         let mut world = World::new(settings);
         let measured = world.run_us(12_000);
@@ -55,7 +55,7 @@ const FOUND_WHEN_BOTH_RESTART: [u64; 1] = [3_349];
 #[test]
 fn nothing_is_lost_and_nothing_is_executed_twice() {
     let first = seed(1);
-    for seed in (first..first + if long() { 300_000 } else { 3_000 }).chain(FOUND_WHEN_BOTH_RESTART) {
+    for seed in (first..first + times(3_000, 300_000)).chain(FOUND_WHEN_BOTH_RESTART) {
         let mut dice = Dice(seed ^ 5);
         let settings = Settings {
             journals: true,
@@ -71,7 +71,7 @@ fn nothing_is_lost_and_nothing_is_executed_twice() {
 #[test]
 fn a_hot_backup_takes_over() {
     let first = seed(1);
-    for seed in first..first + if long() { 300_000 } else { 2_000 } {
+    for seed in first..first + times(2_000, 300_000) {
         let mut dice = Dice(seed ^ 6);
         let journals = dice.one_in(2);
         let settings = Settings {
@@ -91,7 +91,7 @@ fn a_hot_backup_takes_over() {
 #[test]
 fn sequencers_order_by_their_clocks() {
     let first = seed(1);
-    for seed in first..first + if long() { 200_000 } else { 1_500 } {
+    for seed in first..first + times(1_500, 200_000) {
         let mut dice = Dice(seed ^ 7);
         let (journals, settings) = (dice.one_in(2), any(seed));
         let epoch_us = [200, 1_000][dice.place(2)];
@@ -147,7 +147,7 @@ const LOAD: Tpcc = Tpcc {
 #[test]
 fn the_conditions_of_tpcc_hold() {
     let first = seed(1);
-    for seed in first..first + if long() { 10_000 } else { 90 } {
+    for seed in first..first + times(90, 10_000) {
         let mut dice = Dice(seed);
         let journals = dice.one_in(2);
         let settings = Settings {

@@ -7,7 +7,7 @@ use glassbox::research::shard::Shard;
 use glassbox::{Catalog, Error};
 use glassbox_cluster::{Answered, DeadlockRule, Outbox, Router, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{Bug, Caller, Done, Link, Settings, Workload, World, checks};
-use glassbox_testing::dice::{Dice, long, seed};
+use glassbox_testing::dice::{Dice, seed, times};
 use glassbox_testing::serializability::executor::{Submission, UndeclaredWork, Work, catalog};
 use glassbox_testing::serializability::history::{Form, List, Outcome, Seen, Step, Transaction};
 use glassbox_testing::serializability::rows::{Membership, first_members};
@@ -260,7 +260,7 @@ fn every_scheme() -> impl Iterator<Item = SchemeKind> + Clone {
 fn histories_are_strictly_serializable_under_every_scheme() {
     let first = seed(1);
     let (mut writes, mut scans) = (0, 0);
-    for (seed, scheme) in (first..first + if long() { 10_000 } else { 130 }).zip(every_scheme().cycle()) {
+    for (seed, scheme) in (first..first + times(130, 10_000)).zip(every_scheme().cycle()) {
         let settings = any(scheme, seed);
         let judged = judge(settings).unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));
         assert_eq!(judged.anomaly, None, "seed {seed}, {settings:?}");
@@ -276,7 +276,7 @@ const FOUND_WHEN_A_SET_IS_KILLED: [u64; 2] = [12_559, 12_638];
 /// Judges histories of these schemes, each with these seeds, or many more in the long form.
 fn histories_with_failures_are_right(schemes: impl IntoIterator<Item = SchemeKind>, seeds: u64) {
     let first = seed(1);
-    let seeds = if long() { 10_000 } else { seeds };
+    let seeds = times(seeds, 10_000);
     let mut unknown = 0;
     for scheme in schemes {
         let mut all = Vec::new();

@@ -7,6 +7,7 @@ mod deterministic;
 mod failover;
 mod histories;
 mod memory;
+#[path = "../common/planted.rs"]
 mod planted;
 mod replica_sets;
 mod tpcc;
@@ -14,7 +15,7 @@ mod twin;
 
 use glassbox_cluster::{Address, OrderSettings, SchemeKind};
 use glassbox_sim::cluster::{ALL, Bug, Link, Load, Settings, World, checks};
-use glassbox_testing::dice::{Dice, long, seed};
+use glassbox_testing::dice::{Dice, seed, times};
 
 /// Clusters are built and dropped by the thousand; the system's allocator would return their memory each time.
 #[global_allocator]
@@ -47,7 +48,7 @@ fn any(scheme: SchemeKind, seed: u64) -> Settings {
 #[test]
 fn every_property_holds_under_every_scheme_and_load() {
     let first = seed(1);
-    for seed in first..first + if long() { 200_000 } else { 2_000 } {
+    for seed in first..first + times(2_000, 200_000) {
         let scheme = SCHEMES[seed as usize % SCHEMES.len()];
         let settings = any(scheme, seed);
         let mut world = World::new(settings);
@@ -71,7 +72,7 @@ fn every_scheme_makes_progress_under_contention() {
 
 fn nothing_is_lost(scheme: SchemeKind) {
     let first = seed(1);
-    for seed in first..first + if long() { 1_000_000 } else { 2_000 } {
+    for seed in first..first + times(2_000, 1_000_000) {
         let mut settings = any(scheme, seed);
         settings.incidents = 1 + Dice(seed ^ 5).below(3) as u32;
         is_right(settings, 3_000);
@@ -121,7 +122,7 @@ fn several_coordinators(seed: u64) -> Settings {
 #[test]
 fn several_coordinators_make_one_order() {
     let first = seed(1);
-    for seed in first..first + if long() { 500_000 } else { 2_000 } {
+    for seed in first..first + times(2_000, 500_000) {
         let settings = several_coordinators(seed);
         is_right(settings, 3_000);
     }
@@ -130,7 +131,7 @@ fn several_coordinators_make_one_order() {
 #[test]
 fn the_scheme_can_change_during_a_run() {
     let first = seed(1);
-    for seed in first..first + if long() { 200_000 } else { 1_500 } {
+    for seed in first..first + times(1_500, 200_000) {
         let scheme = SCHEMES[seed as usize % SCHEMES.len()];
         let mut settings = any(scheme, seed);
         let mut dice = Dice(seed ^ 6);
@@ -148,7 +149,7 @@ const FOUND_WHEN_CLIENTS_GO: [u64; 2] = [1_089, 3_856];
 #[test]
 fn a_stopped_clients_transactions_are_ended_by_others() {
     let first = seed(1);
-    for seed in (first..first + if long() { 500_000 } else { 3_000 }).chain(FOUND_WHEN_CLIENTS_GO) {
+    for seed in (first..first + times(3_000, 500_000)).chain(FOUND_WHEN_CLIENTS_GO) {
         let scheme = SCHEMES[seed as usize % SCHEMES.len()];
         let mut settings = any(scheme, seed);
         let mut dice = Dice(seed ^ 8);
@@ -175,7 +176,7 @@ fn power(seed: u64) -> Settings {
 #[test]
 fn forced_changes_survive_power_failures() {
     let first = seed(1);
-    for seed in first..first + if long() { 1_000_000 } else { 3_000 } {
+    for seed in first..first + times(3_000, 1_000_000) {
         let settings = power(seed);
         is_right(settings, 3_000);
     }

@@ -3,7 +3,7 @@
 
 use glassbox_cluster::{Address, OrderSettings, SchedulerKind, SchemeKind};
 use glassbox_sim::cluster::{Bug, Link, Load, Settings, World, checks, forgetting};
-use glassbox_testing::dice::{Dice, long, seed};
+use glassbox_testing::dice::{Dice, seed, times};
 
 use super::{agreement, failover, is_repeated, parted, replica_sets};
 
@@ -39,7 +39,7 @@ fn judge(settings: Settings) -> Result<(), String> {
 #[test]
 fn members_that_have_forgotten_everything_come_back() {
     let first = seed(1);
-    for seed in first..first + if long() { 200_000 } else { 2_000 } {
+    for seed in first..first + times(2_000, 200_000) {
         let mut dice = Dice(seed ^ 16);
         let settings = Settings { incidents: dice.below(7) as u32, ..parted(&mut dice, any(seed)) };
         judge(settings).unwrap_or_else(|why| panic!("seed {seed}, {settings:?}: {why}"));

@@ -2,7 +2,7 @@
 
 use glassbox_cluster::{Address, OrderSettings};
 use glassbox_sim::cluster::{Bug, Load, Settings, World, checks};
-use glassbox_testing::dice::{Dice, long, seed};
+use glassbox_testing::dice::{Dice, seed, times};
 
 use super::{agreement, is_right, parted, seeds_are_repeated};
 
@@ -19,7 +19,7 @@ pub fn any(seed: u64) -> Settings {
 #[test]
 fn sets_stay_equal_and_nothing_is_lost() {
     let first = seed(1);
-    for seed in first..first + if long() { 100_000 } else { 600 } {
+    for seed in first..first + times(600, 100_000) {
         let mut dice = Dice(seed ^ 11);
         let settings = Settings {
             incidents: dice.below(6) as u32,
@@ -39,7 +39,7 @@ fn the_same_seed_gives_the_same_trace() {
 /// log to its end, and no client waits for anything.
 #[test]
 fn sets_that_lack_participants_complete_each_other() {
-    for seed in 0..if long() { 20_000 } else { 60 } {
+    for seed in 0..times(60, 20_000) {
         let settings = any(seed);
         let settings = Settings { order: OrderSettings { kept_kb: 0, ..settings.order }, ..settings };
         let mut world = World::new(settings);
@@ -61,7 +61,7 @@ fn sets_that_lack_participants_complete_each_other() {
 #[test]
 fn a_replica_that_is_away_for_long_takes_the_rows_of_another_set() {
     let mut joined = 0;
-    for seed in 0..if long() { 20_000 } else { 40 } {
+    for seed in 0..times(40, 20_000) {
         let settings = any(seed);
         let settings = Settings { order: OrderSettings { logged: 5, ..settings.order }, ..settings };
         let mut world = World::new(settings);
@@ -84,7 +84,7 @@ fn a_replica_that_is_away_for_long_takes_the_rows_of_another_set() {
 #[test]
 fn a_minority_that_differs_stops_with_the_transactions_name_and_comes_back() {
     let mut stopped = 0;
-    for seed in 0..if long() { 20_000 } else { 100 } {
+    for seed in 0..times(100, 20_000) {
         let incidents = seed as u32 % 3;
         let settings = any(seed);
         // None takes other rows for another reason.
@@ -132,7 +132,7 @@ fn without_a_majority_all_replicas_of_the_partition_stop() {
 #[test]
 fn replicas_without_a_majority_have_no_place_until_an_operator_settles_which_rows_are_right() {
     let (mut settled, replica) = (0, |replica| Address::Replica { partition: 0, replica });
-    for seed in 0..if long() { 5_000 } else { 12 } {
+    for seed in 0..times(12, 5_000) {
         let (right, settings) = (replica(seed as u8 / 2 % 2), any(seed));
         // With transactions on several partitions, the other partitions would differ too.
         let (load, bug) = (Load { several: 0, ..settings.load }, Some(Bug::SkippedInput));

@@ -2,7 +2,7 @@
 
 use glassbox_cluster::SchemeKind;
 use glassbox_sim::cluster::{Link, Settings, Tpcc, World, checks};
-use glassbox_testing::dice::{Dice, long, seed};
+use glassbox_testing::dice::{Dice, seed, times};
 use glassbox_workloads::tpcc::{Mix, Remote, Scale};
 
 /// Many distributed transactions, and a small population, which is loaded sooner.
@@ -30,7 +30,7 @@ fn any(scheme: SchemeKind, seed: u64) -> Settings<Tpcc> {
 #[test]
 fn the_conditions_hold_with_all_failures() {
     let first = seed(1);
-    for seed in first..first + if long() { 10_000 } else { 60 } {
+    for seed in first..first + times(60, 10_000) {
         let settings = any(SchemeKind::ALL[seed as usize % SchemeKind::ALL.len()], seed);
         let mut world = World::new(settings);
         world.plan_incidents(6_000);

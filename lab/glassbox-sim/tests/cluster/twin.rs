@@ -2,7 +2,7 @@
 
 use glassbox_cluster::{DeadlockRule, OrderSettings, SchemeKind};
 use glassbox_sim::cluster::{ALL, Bug, Load, Settings, checks};
-use glassbox_testing::dice::{Dice, long, seed};
+use glassbox_testing::dice::{Dice, seed, times};
 
 use super::{
     Checker, any, atomicity, calls_beside_a_slow_partition, is_repeated, is_right, judge, progress, serializability,
@@ -32,7 +32,7 @@ fn calls_on_a_slow_partition_are_refused_by_it() {
 
 fn nothing_is_lost(rule: DeadlockRule) {
     let first = seed(1);
-    for seed in first..first + if long() { 25_000 } else { 1_500 } {
+    for seed in first..first + times(1_500, 25_000) {
         let settings = failing(rule, seed);
         is_right(settings, 3_000);
     }

@@ -12,6 +12,8 @@ use glassbox_testing::serializability::history::{Outcome, Seen, Step};
 use glassbox_testing::serializability::workload::{Forms, HistorySettings};
 use glassbox_testing::serializability::{check, runner};
 
+use super::planted;
+
 const PARTITIONS: u8 = 3;
 
 /// A cluster, and clients that are not in use.
@@ -21,10 +23,10 @@ struct ClusterExecutor {
 }
 
 impl ClusterExecutor {
-    fn start(scheme: SchemeKind) -> Self {
+    fn start(shape: Shape) -> Self {
         let catalog = Arc::new(catalog());
         let shard = |partition| Shard::new(&catalog, usize::from(partition), usize::from(PARTITIONS), 1 << 24);
-        let cluster = Cluster::start(Shape::new(scheme, PARTITIONS), Arc::clone(&catalog), shard).unwrap();
+        let cluster = Cluster::start(shape, Arc::clone(&catalog), shard).unwrap();
         Self { cluster, clients: Mutex::new(Vec::new()) }
     }
 
@@ -53,7 +55,7 @@ fn is_right(scheme: SchemeKind) {
     let clients = 4;
     for forms in [Forms::Lists, Forms::Clubs, Forms::Both] {
         let settings = HistorySettings { seed: seed(1), clients, transactions: 800, forms, abort_one_in: 12 };
-        let executor = ClusterExecutor::start(scheme);
+        let executor = ClusterExecutor::start(Shape::new(scheme, PARTITIONS));
         let history = runner::run(&executor, &settings).unwrap_or_else(|why| panic!("{scheme}, {settings:?}: {why}"));
         let report = check(&history);
         assert!(report.is_strictly_serializable(), "{scheme}, {settings:?}: {report}");
@@ -72,4 +74,25 @@ fn interactive_schemes() {
 #[test]
 fn deterministic_schemes() {
     SchedulerKind::ALL.into_iter().map(SchemeKind::Deterministic).for_each(is_right);
+}
+
+/// The canary of each scheduler: a fault of its own, which simulated clusters have among failures.
+#[test]
+fn a_fault_of_each_scheduler_is_noticed() {
+    // Many clients, so that VLL has enough blocked transactions to analyse.
+    let is_noticed = |seed: u64, shape: Shape| {
+        let settings =
+            HistorySettings { seed, clients: 32, transactions: 1_600, forms: Forms::Lists, abort_one_in: 12 };
+        let executor = ClusterExecutor::start(shape);
+        let history = runner::run(&executor, &settings);
+        executor.clients.lock().unwrap().clear();
+        executor.cluster.stop().unwrap();
+        history.map(|history| !check(&history).is_strictly_serializable())
+    };
+    for (scheduler, make) in planted::FAULTS {
+        let shape = Shape::new(SchemeKind::Deterministic(scheduler), PARTITIONS);
+        let seed = (1..=20).find(|seed| is_noticed(*seed, shape.with_scheduler(make)) == Ok(true));
+        let seed = seed.unwrap_or_else(|| panic!("{}: it goes unnoticed", shape.scheme));
+        assert_eq!(is_noticed(seed, shape), Ok(false), "{}, seed {seed}: without the fault", shape.scheme);
+    }
 }

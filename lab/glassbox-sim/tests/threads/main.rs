@@ -3,3 +3,5 @@
 mod clusters;
 mod failing;
 mod links;
+#[path = "../common/planted.rs"]
+mod planted;

@@ -1,6 +1,7 @@
 //! Faults planted in the schedulers, one for each, which the checker of histories must detect.
 //!
-//! The simulator gives them to executors in place of the configuration's scheduler; products have no such code.
+//! The simulator, and clusters of threads, give them to executors in place of the configuration's scheduler; products
+//! have no such code.
 
 use std::collections::BTreeMap;
 
