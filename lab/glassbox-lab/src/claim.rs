@@ -114,13 +114,21 @@ impl fmt::Display for Outcome {
 pub fn outcomes(claims: &[Claim]) -> String {
     let count = |outcome: Outcome| claims.iter().filter(|claim| claim.outcome() == outcome).count();
     let [reproduced, not, construction, own, met, missed, unexplained] = Outcome::ALL.map(count);
+    let failed = self::unexplained(claims).filter(|claim| claim.source == Source::Own).count();
+    let unexplained = unexplained - failed;
     let mut text = format!(
         "Of {} claims of the paper, {reproduced} are reproduced and {} are not.",
         reproduced + not + unexplained,
         not + unexplained,
     );
-    if construction + own > 0 {
-        text += &format!(" {construction} numbers agree by construction, and {own} checks are this project's own.");
+    if construction + own + failed > 0 {
+        text += &format!(
+            " {construction} numbers agree by construction, and {} checks are this project's own.",
+            own + failed
+        );
+    }
+    if failed > 0 {
+        text += &format!(" {failed} of these fail.");
     }
     if met + missed > 0 {
         text += &format!(" Of {} goals, {met} are met and {missed} are missed.", met + missed);
@@ -135,8 +143,10 @@ pub fn outcomes(claims: &[Claim]) -> String {
 pub(crate) fn counted(claims: &[Claim]) -> String {
     let count = |outcome: Outcome| claims.iter().filter(|claim| claim.outcome() == outcome).count();
     let [reproduced, not, _, own, met, missed, unexplained] = Outcome::ALL.map(count);
+    let failed = self::unexplained(claims).filter(|claim| claim.source == Source::Own).count();
+    let unexplained = unexplained - failed;
     let mut text = String::new();
-    if own > 0 && claims.iter().all(|claim| claim.source == Source::Own) {
+    if !claims.is_empty() && claims.iter().all(|claim| claim.source == Source::Own) {
         text = format!("{own} of {} checks hold", claims.len());
     } else if reproduced + not + unexplained > 0 {
         text = format!("{reproduced} claims reproduced, {} not", not + unexplained);
@@ -408,7 +418,14 @@ mod tests {
         assert_eq!(counted(&all), "1 claims reproduced, 1 not; 0 of 1 goals met");
         let own = own_check(("Check", "a number"), Some(1.0), (0.0, 2.0), "ms").unwrap();
         let wrong = Claim { here: 3.0, ..own.clone() };
-        assert_eq!(counted(&[own, wrong]), "1 of 2 checks hold");
+        assert_eq!(counted(&[own.clone(), wrong.clone()]), "1 of 2 checks hold");
+        // A check that fails is no claim of the paper.
+        let of_paper = of("10", 9.0);
+        assert_eq!(counted(&[of_paper.clone(), own, wrong.clone()]), "1 claims reproduced, 0 not");
+        assert!(outcomes(&[of_paper, wrong]).ends_with(
+            "0 are not. 0 numbers agree by construction, and 1 checks are \
+                                                        this project's own. 1 of these fail."
+        ));
     }
 
     #[test]

@@ -9,6 +9,8 @@ pub struct Section {
     pub title: String,
     /// The question that it answers; may be empty.
     pub question: &'static str,
+    /// Whether it supplements another section: it is not at the front of a page of several.
+    pub is_supplement: bool,
     /// The answer, in a few sentences.
     pub lead: String,
     /// How the title of the figure begins that shows the answer; if it is empty, the first figure does.

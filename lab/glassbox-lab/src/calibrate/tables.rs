@@ -74,18 +74,46 @@ pub fn round_trips(points: &Points) -> Table {
     Table { header, rows: INJECTED_US.into_iter().filter_map(row).collect() }
 }
 
+/// The question of the section.
+const QUESTION: &str =
+    "What does each kind of a cluster's work cost on this machine, and what did it cost in the paper?";
+/// The terms of the section.
+const TERMS: &[(&str, &str)] = &[
+    ("t_sp, t_spS", "a transaction on one partition, not speculated and speculated"),
+    ("fragment", "a partition's part of a transaction on several"),
+    ("l", "what locks add to a transaction, or to a fragment"),
+    ("round trip", "the time that two threads need for a message and its answer; some is injected"),
+];
+/// How it is measured.
+const LEAD: &str = "The simulator's cost of each kind of work, measured on this machine: the state machines handled \
+                    their messages on one thread. Round trips were measured between threads.";
+
+/// The answer.
+fn answer(points: &Points) -> Option<String> {
+    let us = |metric| points.get(COSTS, metric, metric).map(|point| point.value / 1e3);
+    let paper = Costs::of_the_paper();
+    Some(format!(
+        "Here a transaction on one partition costs {:.2} µs of processor time and a fragment {:.2} µs; in the paper, \
+         {:.0} and {:.0} µs.",
+        us("t_sp")?,
+        us("fragment")?,
+        paper.single_ns as f64 / 1e3,
+        paper.fragment_ns as f64 / 1e3
+    ))
+}
+
 /// The section of a report.
 pub fn section(points: &Points) -> Section {
     let figure = |title: &str, table| Figure::of_table(format!("{title} (measured)"), "", table);
-    let lead = "The simulator's cost of each kind of work, measured on this machine: the state machines handled their \
-                messages on one thread. Round trips were measured between threads.";
     Section {
         id: "calibrate".to_owned(),
         title: "The simulator's constants".to_owned(),
-        question: "",
+        question: QUESTION,
+        is_supplement: true,
         answered_by: "",
-        terms: &[],
-        lead: lead.to_owned(),
+        terms: TERMS,
+        lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),
+        facts: vec![("method".to_owned(), LEAD.to_owned())],
         outcomes: String::new(),
         figures: vec![figure("Costs", costs(points)), figure("Round trips", round_trips(points))],
         ..Section::default()

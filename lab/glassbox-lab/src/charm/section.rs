@@ -125,6 +125,7 @@ pub fn section(points: &Points) -> Section {
         id: super::EXPERIMENT.to_owned(),
         title: "Charm: two-stage execution".to_owned(),
         question: QUESTION,
+        is_supplement: false,
         answered_by: "Figure 2a.",
         terms: TERMS,
         lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),

@@ -29,4 +29,4 @@ mod valgrind;
 pub use child::{Child, counting, counting_threads};
 pub use counting::{Counting, Regions};
 pub use parts::{CallMap, PartMap};
-pub use valgrind::{Counts, version};
+pub use valgrind::{Counts, check, version};

@@ -60,6 +60,15 @@ pub fn version() -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
+/// Refuses, before anything is measured, to count this program. Without valgrind, nothing is counted.
+///
+/// # Errors
+/// When the program has no debugging information, with the command that builds it with that.
+pub fn check() -> anyhow::Result<()> {
+    let program = std::env::current_exe().context("cannot find this program's file")?;
+    if version().is_ok() { attribute::check_debugging_information(&program) } else { Ok(()) }
+}
+
 /// Runs `work` for each of `names`, as many at a time as there are cores.
 ///
 /// # Errors
@@ -72,7 +81,7 @@ pub fn each<T: Send>(
     watch: &(dyn Progress + Sync),
     work: &(dyn Fn(usize) -> anyhow::Result<T> + Sync),
 ) -> anyhow::Result<Vec<T>> {
-    attribute::check_debugging_information(&std::env::current_exe().context("cannot find this program's file")?)?;
+    check()?;
     let (started, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         loop {

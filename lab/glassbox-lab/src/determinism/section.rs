@@ -104,6 +104,7 @@ pub fn section(points: &Points) -> Section {
         id: super::EXPERIMENT.to_owned(),
         title: "Deterministic execution".to_owned(),
         question: QUESTION,
+        is_supplement: false,
         answered_by: "Figure 1b.",
         terms: TERMS,
         lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),

@@ -44,7 +44,28 @@ pub fn parts(points: &Points, benchmark: Benchmark) -> Table {
     Table { header: header.collect(), rows }
 }
 
-/// The introduction of the section.
+/// The question of the section.
+const QUESTION: &str = "What does a call through the cluster's state machines cost in one process, compared with a \
+                        caller that takes a partition's token?";
+/// The terms of the section.
+const TERMS: &[(&str, &str)] = &[
+    ("token", "the embedded database: the caller takes the token of a partition and runs its procedure"),
+    ("machines-1, machines-16", "a client of the state machines runs its call on an idle machine; 1 or 16 at a time"),
+    ("messages-1, messages-16", "the call goes through a queue to the partition's thread; 1 or 16 at a time"),
+];
+
+/// The answer.
+fn answer(points: &Points) -> Option<String> {
+    let of = |system| ratio(points, system, Benchmark::Tpcc);
+    Some(format!(
+        "In TPC-C, {:.2} times the instructions where the client runs its call on an idle machine, and {:.2} times as \
+         many through queues.",
+        of(CallPath::Machines(1))?,
+        of(CallPath::Messages(1))?
+    ))
+}
+
+/// How it is counted.
 const LEAD: &str = "An embedded caller takes the token of a partition and runs its procedure. Within one process a \
                     client of the state machines runs its call on an idle machine (machines); otherwise the call goes \
                     through a queue to the partition's thread, and the answer returns through a queue (messages). All \
@@ -71,10 +92,12 @@ pub fn section(points: &Points) -> Section {
     Section {
         id: "in-process".to_owned(),
         title: "Low overhead concurrency control: machines in process".to_owned(),
-        question: "",
+        question: QUESTION,
+        is_supplement: true,
         answered_by: "",
-        terms: &[],
-        lead: LEAD.to_owned(),
+        terms: TERMS,
+        lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),
+        facts: vec![("method".to_owned(), LEAD.to_owned())],
         outcomes: String::new(),
         figures,
         ..Section::default()

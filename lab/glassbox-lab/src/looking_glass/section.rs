@@ -103,6 +103,7 @@ pub fn section(points: &Points) -> Section {
         id: "looking-glass".to_owned(),
         title: "OLTP through the Looking Glass".to_owned(),
         question: QUESTION,
+        is_supplement: false,
         answered_by: "",
         terms: TERMS,
         lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),

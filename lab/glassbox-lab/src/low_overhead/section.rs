@@ -79,6 +79,7 @@ pub fn section(points: &Points) -> Section {
         id: "low-overhead".to_owned(),
         title: "Low overhead concurrency control".to_owned(),
         question: QUESTION,
+        is_supplement: false,
         answered_by: "",
         terms: TERMS,
         lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),

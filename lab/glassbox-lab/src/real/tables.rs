@@ -151,6 +151,34 @@ fn one(points: &Points, figure: &str, title: String, (what, x_unit): (&str, &str
 
 const AUTO_CAPTION: &str = "`Auto` starts with another scheme in each round, and has some time to find the best.";
 
+/// The question of the measurements.
+const QUESTION: &str =
+    "Which scheme makes the most transactions on this machine, by the share of those on two partitions?";
+/// The question of the predictions.
+const QUESTION_OF_PREDICTIONS: &str = "Which scheme would make the most transactions, if all that differed from the \
+                                       paper were what work and messages cost?";
+/// The terms of both sections.
+const TERMS: &[(&str, &str)] = &[
+    ("blocking", "a partition runs nothing else while a transaction on several partitions waits for its outcome"),
+    ("speculation", "it runs the next transactions meanwhile, and undoes them if the outcome is an abort"),
+    ("locking", "it runs others meanwhile, which request locks"),
+    ("round trip", "the time that a message and its answer take; half of it is injected at each message"),
+];
+
+/// The answer.
+fn answer(points: &Points, how: &str) -> Option<String> {
+    let figure = figure(Threading::Many, 40);
+    let rate = |row: &str| points.at(&figure, row, 10.0, THROUGHPUT).map(|point| point.value);
+    let [blocking, speculation, locking] = SCHEMES.map(|(row, _)| rate(row));
+    let speculation = speculation?;
+    Some(format!(
+        "{how}, with 10 % on two partitions and a round trip of 40 µs, speculation makes {:.2} times the transactions \
+         of blocking, and {:.2} times those of locking.",
+        speculation / blocking?,
+        speculation / locking?
+    ))
+}
+
 /// The section of the measurements.
 pub fn real(points: &Points) -> Section {
     let mut figures = drawn(points, "real");
@@ -161,18 +189,20 @@ pub fn real(points: &Points) -> Section {
     let title = "Speculation compared with the others (real)";
     figures.push(Figure::of_table(title, "Ratios within a round.", goals(points)));
     figures.push(Figure::of_table("The scheme that the advisor finds (real)", AUTO_CAPTION, auto::table(points)));
-    let lead = "Two partitions, a coordinator and clients, forty unless stated otherwise, as threads of one process on \
-                this machine; messages are delayed by half of the given round trip. All clients share one thread. \
-                \"One thread\": all machines and clients share one. \"Processes\": each machine is a process, and all \
-                clients are one more, without added delay; on few cores what is measured then is mostly the system's \
-                sockets and its scheduler.";
+    let method = "Two partitions, a coordinator and clients, forty unless stated otherwise, as threads of one process \
+                  on this machine; messages are delayed by half of the given round trip. All clients share one thread. \
+                  \"One thread\": all machines and clients share one. \"Processes\": each machine is a process, and \
+                  all clients are one more, without added delay; on few cores what is measured then is mostly the \
+                  system's sockets and its scheduler.";
     Section {
         id: "low-overhead-real".to_owned(),
         title: "Low overhead concurrency control, on this machine".to_owned(),
-        question: "",
+        question: QUESTION,
+        is_supplement: true,
         answered_by: "",
-        terms: &[],
-        lead: lead.to_owned(),
+        terms: TERMS,
+        lead: answer(points, "On this machine").unwrap_or_else(|| method.to_owned()),
+        facts: vec![("method".to_owned(), method.to_owned())],
         outcomes: String::new(),
         figures,
         ..Section::default()
@@ -181,18 +211,20 @@ pub fn real(points: &Points) -> Section {
 
 /// The section of the predictions.
 pub fn predicted(points: &Points) -> Section {
-    let lead = "The same cluster in virtual time, with the costs of work and messages measured on this machine, on as \
-                many processors as it has. TPC-C with a round trip of 40 µs.";
+    let method = "The same cluster in virtual time, with the costs of work and messages measured on this machine, on \
+                  as many processors as it has. TPC-C with a round trip of 40 µs.";
     let what = "simulated, calibrated";
     let mut figures = drawn(points, what);
     figures.extend([figure8::figure(points, what), figure9::figure(points, what)].into_iter().flatten());
     Section {
         id: "low-overhead-calibrated".to_owned(),
         title: "Low overhead concurrency control, with constants from this machine".to_owned(),
-        question: "",
+        question: QUESTION_OF_PREDICTIONS,
+        is_supplement: true,
         answered_by: "",
-        terms: &[],
-        lead: lead.to_owned(),
+        terms: TERMS,
+        lead: answer(points, "With this machine's costs, simulated").unwrap_or_else(|| method.to_owned()),
+        facts: vec![("method".to_owned(), method.to_owned())],
         outcomes: String::new(),
         figures,
         ..Section::default()

@@ -18,9 +18,9 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// The sections with a question: the front of a page of several.
+    /// The front of a page of several sections: those with a question that supplement no other one.
     fn front(&self) -> Vec<&Section> {
-        self.sections.iter().filter(|section| !section.question.is_empty()).collect()
+        self.sections.iter().filter(|section| !section.question.is_empty() && !section.is_supplement).collect()
     }
 
     /// The figure with a section's answer; the first one that was drawn, if that was not measured.
@@ -150,6 +150,7 @@ fn generic_section(experiment: &str, points: &Points) -> Section {
         id: experiment.to_owned(),
         title: format::capitalized(experiment),
         question: "",
+        is_supplement: false,
         answered_by: "",
         terms: &[],
         lead: String::new(),

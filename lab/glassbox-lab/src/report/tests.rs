@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::page::{page, sections};
 use crate::points::{Point, ResultLine};
+use crate::{calibrate, determinism, in_process, real};
 
 fn line(experiment: &str, row: &str, value: f64) -> ResultLine {
     let text = |text: &str| text.to_owned();
@@ -41,7 +42,17 @@ fn each_run_has_its_own_section() {
 
 #[test]
 fn a_section_with_a_question_explains_its_terms() {
-    for experiment in ["looking-glass", "low-overhead", "charm", "determinism", "scaling", "limits"] {
+    let supplements = [
+        calibrate::EXPERIMENT,
+        determinism::here::EXPERIMENT,
+        determinism::constants::EXPERIMENT,
+        determinism::validate::EXPERIMENT,
+        in_process::EXPERIMENT,
+        real::EXPERIMENT,
+        real::PREDICTED,
+    ];
+    let papers = ["looking-glass", "low-overhead", "charm", "determinism", "scaling", "limits"];
+    for experiment in papers.into_iter().chain(supplements) {
         let sections = sections(&[line(experiment, "x", 1.0)]);
         assert!(!sections[0].question.is_empty() && !sections[0].terms.is_empty(), "{experiment}");
         let page = page("Lab", &[line(experiment, "x", 1.0)]).unwrap();

@@ -58,6 +58,7 @@ pub fn section(points: &Points) -> Section {
         id: super::EXPERIMENT.to_owned(),
         title: "Scaling".to_owned(),
         question: QUESTION,
+        is_supplement: false,
         answered_by: "",
         terms: TERMS,
         lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),

@@ -9,6 +9,16 @@ use crate::determinism::jobs::value;
 use crate::points::Points;
 use crate::section::{Figure, Section, Table};
 
+/// The question of the section.
+const QUESTION: &str = "The figures of the determinism page come from a queueing model without rows. How far is it \
+                        from production's code?";
+/// The terms of the section.
+const TERMS: &[(&str, &str)] = &[
+    ("model", "queues and stated costs, without rows"),
+    ("production's code", "its sequencers, executors, schedulers, partitions and rows, in virtual time"),
+    ("model's error", "how much more, or less, throughput or time the model says than production's code"),
+];
+/// How it is measured.
 const LEAD: &str = "The figures of this page come from a queueing model without rows. In production's shape (one \
                     thread for each of eight partitions, which pays for its locks, and at most 128 transactions in \
                     flight) the model is run here next to production's sequencers, executors, schedulers, partitions \
@@ -37,6 +47,14 @@ fn table(points: &Points) -> Option<Table> {
     (!rows.is_empty()).then(|| Table::new(&header, rows))
 }
 
+/// The answer.
+fn answer(points: &Points) -> Option<String> {
+    let claims = claims(points);
+    let worst = claims.iter().max_by(|one, other| one.here.abs().total_cmp(&other.here.abs()))?;
+    let figure = worst.figure.split(',').next().unwrap_or_default();
+    Some(format!("At most {:.1} %, in {figure} ({}).", worst.here.abs(), worst.claim))
+}
+
 fn claims_table(points: &Points) -> Option<Table> {
     claim::table("the model's largest error", &claims(points))
 }
@@ -55,12 +73,13 @@ pub fn section(points: &Points) -> Section {
     Section {
         id: super::EXPERIMENT.to_owned(),
         title: "Deterministic execution: the model next to production's code".to_owned(),
-        question: "",
+        question: QUESTION,
+        is_supplement: true,
         answered_by: "",
-        terms: &[],
-        lead: LEAD.to_owned(),
+        terms: TERMS,
+        lead: answer(points).unwrap_or_else(|| LEAD.to_owned()),
         outcomes: claim::counted(&claims(points)),
-        facts: Vec::new(),
+        facts: vec![("method".to_owned(), LEAD.to_owned())],
         notes_title: String::new(),
         notes: Vec::new(),
         figures: figures.into_iter().flatten().collect(),

@@ -29,6 +29,9 @@ pub fn run(arguments: &CharmArguments) -> anyhow::Result<Verdict> {
         return run_grid(&mut *out, arguments);
     }
     let plan = arguments.plan();
+    if counts(&plan) {
+        glassbox_lab::count::check()?;
+    }
     headline(&mut *out, &plan)?;
     let (mut points, bar) = (Points::default(), MeasurementBar::new());
     let rounds = charm::measure(&plan, &bar, &mut points)?;
@@ -54,9 +57,14 @@ pub fn run(arguments: &CharmArguments) -> anyhow::Result<Verdict> {
     Ok(if are_explained || !is_whole { Verdict::Good } else { Verdict::Bad })
 }
 
+/// Whether instructions are counted.
+const fn counts(plan: &CharmPlan) -> bool {
+    !matches!(plan.part, Some(CharmPart::Paper | CharmPart::Leaves))
+}
+
 /// Counts instructions of today's part, and returns a note on how; without valgrind, on how to install it.
 fn count(plan: &CharmPlan, points: &mut Points) -> anyhow::Result<String> {
-    if matches!(plan.part, Some(CharmPart::Paper | CharmPart::Leaves)) || exit::interrupted() {
+    if !counts(plan) || exit::interrupted() {
         return Ok("instructions not counted".to_owned());
     }
     let valgrind = match glassbox_lab::count::version() {
@@ -90,7 +98,7 @@ fn run_grid(out: &mut dyn Write, arguments: &CharmArguments) -> anyhow::Result<V
     writeln!(
         out,
         "Charm: a grid of {cells} cells, TPC-C on the classic engine, 5 warehouses{}; {} round{} of {} s for each \
-         policy; at most about {} minutes\ncommit {}, on {}",
+         policy; about {} minutes\ncommit {}, on {}",
         if plan.is_quick { " of a tenth of their size" } else { "" },
         plan.rounds,
         if plan.rounds == 1 { "" } else { "s" },

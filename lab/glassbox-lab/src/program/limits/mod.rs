@@ -33,6 +33,9 @@ pub fn run(arguments: &LimitsArguments) -> anyhow::Result<Verdict> {
     let mut results = Results::new(arguments.common.json.as_deref(), "limits", configuration)?;
     headline(&mut *out, &plan)?;
     let mut verdict = Verdict::Good;
+    if arguments.measures.includes(MeasureKind::Instructions) {
+        glassbox_lab::count::check()?;
+    }
     if arguments.measures.includes(MeasureKind::Throughput) {
         check_memory(&plan)?;
         let bar = MeasurementBar::new();

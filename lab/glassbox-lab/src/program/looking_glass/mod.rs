@@ -35,6 +35,9 @@ pub fn run(arguments: &LookingGlassArguments) -> anyhow::Result<Verdict> {
     let (mut points, mut wrong) = (Points::default(), Vec::new());
     count_accesses(&mut points, arguments.seed)?;
     put_schema(&mut points)?;
+    if arguments.measures.includes(MeasureKind::Instructions) {
+        glassbox_lab::count::check()?;
+    }
     if arguments.measures.includes(MeasureKind::Throughput) {
         // One plan after the other: all systems of a plan are in memory at the same time.
         let (ladder, left_out) = (arguments.plan(), arguments.plan_left_out());

@@ -81,6 +81,9 @@ pub fn run(arguments: &LowOverheadArguments) -> anyhow::Result<Verdict> {
     let only = arguments.only.or(arguments.figure.as_ref().map(|_| Part::Simulated));
     let does = |what| only.is_none_or(|only| only == what) && !exit::interrupted();
     let (mut groups, mut verdict) = (Vec::new(), Verdict::Good);
+    if arguments.costs.is_none() && does(Part::Instructions) {
+        glassbox_lab::count::check()?;
+    }
     if does(Part::Simulated) {
         let (group, good) = simulated(&mut *out, arguments)?;
         groups.push(group);

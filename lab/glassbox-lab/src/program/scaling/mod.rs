@@ -27,6 +27,9 @@ pub fn run(arguments: &ScalingArguments) -> anyhow::Result<Verdict> {
     std::fs::create_dir_all(results).with_context(|| format!("cannot create the directory {}", results.display()))?;
     headline(&mut *out, arguments)?;
     let mut points = Points::default();
+    if arguments.measures.includes(MeasureKind::Instructions) {
+        glassbox_lab::count::check()?;
+    }
     if arguments.measures.includes(MeasureKind::Throughput) {
         let plan = arguments.plan();
         check_memory(plan.memory_bytes(), "the databases", "measure fewer --warehouses or --cores")?;
