@@ -104,7 +104,7 @@ fn of_sessions(points: &Points) -> Vec<Option<Claim>> {
             (0.9, 1.1),
             "×",
         )
-        .map(|it| it.at("§4.3")),
+        .map(|it| it.at("§4.2").not_reproduced((1.1, 1.35), SHORT_RUNS)),
     ]
 }
 
@@ -115,6 +115,8 @@ const FEW_DEADLOCKS: &str = "The paper's share falls because the delay of true c
                              3.7 % of the paper's.";
 const PROCESSOR: &str = "The gain is at most that of Little's law (`at most` in the table), because the modelled \
                          processor runs each transaction twice.";
+const SHORT_RUNS: &str = "It is within 1.1 up to eight sessions. With more, runs of a second differ: 2PL reads 0.44 to \
+                          0.51 pages, HTSTE 0.48 to 0.56.";
 const SHORT_QUEUES: &str = "As HTSTE makes fewer transactions than the paper's, its reads queue for a shorter time.";
 
 /// Figure 3, Table 3.
@@ -132,9 +134,10 @@ fn of_waits(points: &Points) -> Vec<Option<Claim>> {
             less_wait(2.0),
             (7.0, 14.0),
             "×",
-        ),
+        )
+        .map(|it| it.not_reproduced((14.0, 40.0), FEWER_MISSED)),
         claim(("Figure 3", "the same, 4 sessions"), "5.26", less_wait(4.0), (3.9, 6.6), "×")
-            .map(|it| it.at("Table 7").not_reproduced((6.6, 20.0), FEWER_MISSED)),
+            .map(|it| it.at("Table 7").not_reproduced((6.6, 40.0), FEWER_MISSED)),
         claim(
             ("Figure 3", "the same, 8 sessions / 2"),
             "falls",
@@ -149,11 +152,12 @@ fn of_waits(points: &Points) -> Vec<Option<Claim>> {
             (0.3, 0.9),
             "×",
         )
-        .map(|it| it.not_reproduced((0.9, 10.0), RARE)),
+        .map(|it| it.not_reproduced((0.0, 10.0), RARE)),
     ]
 }
 
-const FEWER_MISSED: &str = "Fewer executions read under locks than the paper's (Table 6).";
+const FEWER_MISSED: &str = "HTSTE hardly ever reads under locks here: a page that is missing again is fetched again, \
+                            up to three times, where the paper's reads it.";
 const RARE: &str = "Deadlocks are rare with either, at most 0.3 % of the transactions: warehouse and district, which \
                     most transactions need, are locked first, in the same order.";
 
@@ -168,7 +172,7 @@ fn of_pools(points: &Points) -> Vec<Option<Claim>> {
     let response = |share| ratio(points, POOLS, [HYBRID, LOCKING], share, RESPONSE);
     let much_more = |name, share| {
         claim(("Figure 4, Table 4", name), "most pronounced", by(share), (2.0, f64::INFINITY), "×")
-            .map(|it| it.at("§4.3"))
+            .map(|it| it.at("§4.3").not_reproduced((-1.0, 2.0), FEW_READS))
     };
     vec![
         much_more("gain where 13.3 % need the disk / where 99.8 % do", SHARES[0]),
@@ -180,7 +184,7 @@ fn of_pools(points: &Points) -> Vec<Option<Claim>> {
             (0.95, 1.3),
             "×",
         )
-        .map(|it| it.at("§4.3")),
+        .map(|it| it.at("§4.3").not_reproduced((1.3, 1.7), IDLE_DISKS)),
         claim(
             ("Figure 5, Table 5", "time of a read, HTSTE − 2PL, the least"),
             "8.8 ms",
@@ -195,9 +199,17 @@ fn of_pools(points: &Points) -> Vec<Option<Claim>> {
             response(SHARES[0]),
             (0.0, 1.0),
             "×",
-        ),
+        )
+        .map(|it| it.not_reproduced((1.0, 1.2), FEW_READS)),
     ]
 }
+
+const FEW_READS: &str = "With as many New-Orders that need the disk as the paper's, a transaction reads 0.14 pages \
+                         here, and waits under locks for 1.8 ms instead of the 5.8 that follow from Table 7. \
+                         Computation is the limit then, and two stages compute twice: at most 1.05 times as many are \
+                         possible. The paper's other transactions needed the disk far more often.";
+const IDLE_DISKS: &str = "Sessions of two-phase locking wait for locks for two thirds of their time, so the two disks \
+                          are not always busy.";
 
 /// Tables 6 and 8.
 fn of_missed(points: &Points) -> Vec<Option<Claim>> {
@@ -213,26 +225,29 @@ fn of_missed(points: &Points) -> Vec<Option<Claim>> {
     let ratio = |kind| Some(of(kind, "5 warehouses", 5.0)? / of(kind, "1 warehouse", 1.0)?.max(1e-9));
     vec![
         claim(
-            ("Table 6", "executions that read under locks, HTSTE, the most"),
-            "4.4 %, of OTSTE",
+            ("Table 6", "executions that read under locks, OTSTE, the most"),
+            "4.4 %",
             most.reduce(f64::max),
             (2.5, 6.5),
             "%",
-        ),
+        )
+        .map(|it| it.not_reproduced((0.3, 2.5), SHORT_WAITS)),
         claim(
             ("Table 6", "the same, 5 warehouses, 5 sessions / 2"),
             "1.76",
             Some(()).and_then(|()| Some(missed("5 warehouses", 5.0)? / missed("5 warehouses", 2.0)?)),
             (1.0, 3.5),
             "×",
-        ),
+        )
+        .map(|it| it.not_reproduced((0.0, 15.0), SMALL_NUMBERS)),
         claim(
             ("Table 6", "the same, 5 sessions, 5 warehouses / 1"),
             "0.79",
             Some(()).and_then(|()| Some(missed("5 warehouses", 5.0)? / missed("1 warehouse", 5.0)?)),
             (0.0, 1.0),
             "×",
-        ),
+        )
+        .map(|it| it.not_reproduced((1.0, 5.0), SMALL_NUMBERS)),
         claim(
             ("Table 8", "pairs out of the order Stock-Level, Delivery, New-Order, Order-Status, Payment"),
             "all in order",
@@ -252,6 +267,9 @@ fn of_missed(points: &Points) -> Vec<Option<Claim>> {
     ]
 }
 
+const SHORT_WAITS: &str = "A page is missing under locks when rows have changed since they were fetched. A New-Order \
+                           waits for locks for some 1 ms here and 20 ms in the paper (Table 7), so fewer have.";
+const SMALL_NUMBERS: &str = "One to twenty executions of a run read under locks.";
 const ALIKE: &str = "Payment and Order-Status pin nearly as much as each other.";
 const ALL_PINNED: &str = "Pages are pinned whether they were missing or not, so it hardly depends on the warehouses.";
 
@@ -273,10 +291,12 @@ fn of_computation(points: &Points) -> Vec<Option<Claim>> {
             .map(|it| it.not_reproduced((0.8, 0.95), PAYMENTS)),
         first("New-Orders, TSTE / 2PL", "2.65", TWO_STAGE, (2.1, 3.2))
             .map(|it| it.not_reproduced((1.2, 2.1), PROCESSOR)),
-        first("New-Orders, OTSTE / 2PL", "1.88", OPTIMISTIC, (1.5, 2.3)),
+        first("New-Orders, OTSTE / 2PL", "1.88", OPTIMISTIC, (1.5, 2.3))
+            .map(|it| it.not_reproduced((1.2, 1.5), PROCESSOR)),
         second("3 ms more, New-Orders, TSTE / 2PL", "2.05", TWO_STAGE, (1.6, 2.5))
             .map(|it| it.not_reproduced((0.7, 1.6), TWICE)),
-        second("3 ms more, New-Orders, HTSTE / 2PL", "1.78", HYBRID, (1.4, 2.2)),
+        second("3 ms more, New-Orders, HTSTE / 2PL", "1.78", HYBRID, (1.4, 2.2))
+            .map(|it| it.not_reproduced((0.7, 1.4), TWICE)),
         second("3 ms more, New-Orders, OTSTE / 2PL", "1.59", OPTIMISTIC, (1.2, 2.0)),
         claim(
             ("Table 7", "gain of TSTE at 8 times the computation / at the paper's"),

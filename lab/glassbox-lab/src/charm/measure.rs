@@ -7,7 +7,7 @@ use glassbox_workloads::tpcc::Kind;
 
 use super::bound::Load;
 use super::plan::{Cell, CharmPlan};
-use super::pools::Pools;
+use super::pools::{PoolTarget, Pools, TriedSize};
 use super::run::{Bench, PAGE_BYTES, RunCounts, RunLength};
 use crate::measurement::{Progress, Spread};
 use crate::points::{Point, Points};
@@ -72,8 +72,14 @@ pub fn measure(plan: &CharmPlan, watch: &dyn Progress, points: &mut Points) -> a
         let bench_dir = dir.path().join(format!("{warehouses}.db"));
         let bench = Bench { dir: &bench_dir, scale: plan.scale(warehouses), seed: plan.seed, inputs: 0 };
         bench.load()?;
-        let of_warehouses = Pools::measure(&bench, (plan.warm_up(), plan.warm_up() / 2), watch)?;
-        for &(pages, share) in &of_warehouses.0 {
+        let mut targets: Vec<PoolTarget> = Vec::new();
+        for cell in cells.iter().filter(|cell| cell.warehouses == warehouses) {
+            if !targets.contains(&cell.pool) {
+                targets.push(cell.pool);
+            }
+        }
+        let of_warehouses = Pools::measure(&bench, plan.warm_up(), (&targets, plan.refinements()), watch)?;
+        for &TriedSize { pages, share, .. } in &of_warehouses.0 {
             let row = format!("{warehouses} warehouse{}", if warehouses == 1 { "" } else { "s" });
             points.put(SIZES, &row, (pages * PAGE_BYTES) as f64 / 1e6, NEED_DISK, share, "percent");
         }
@@ -91,7 +97,7 @@ pub fn measure(plan: &CharmPlan, watch: &dyn Progress, points: &mut Points) -> a
             let (dir, sizes) = &pools[&cell.warehouses];
             let scale = plan.scale(cell.warehouses);
             let bench = Bench { dir, scale, seed: plan.seed + round as u64, inputs: 0 };
-            let run = super::run::RunSettings { pool_pages: sizes.size(cell.share), ..cell.run };
+            let run = super::run::RunSettings { pool_pages: sizes.size(cell.pool), ..cell.run };
             let ran = bench.run(&run, plan.warm_up(), RunLength::For(plan.length()));
             measured.push(numbers(cell, &ran.with_context(|| format!("{figure}: {row}, {x}"))?));
         }

@@ -12,7 +12,7 @@ use glassbox::stats::{ClassicStats, ProcedureExecution, Stats};
 use glassbox::{Config, Database, Durability, Error};
 use glassbox_workloads::tpcc::{self, Inputs, Kind, Mix, Scale, Settings};
 
-use super::computing::{First, SessionCaller, catalog};
+use super::computing::{First, SessionCaller, catalog, set_execution};
 
 /// Bytes of a page.
 pub(super) const PAGE_BYTES: usize = 8 << 10;
@@ -47,6 +47,18 @@ pub(super) struct RunSettings {
     /// See [`ClassicConfig::detect_deadlocks_every_ms`].
     pub detect_every_ms: Option<u64>,
 }
+
+/// The time before the measurement of a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WarmUp {
+    /// Transactions while the disk is fast: the pool gets the pages that are used again and again.
+    pub transactions: u64,
+    /// How long hybrid execution then finds its classes, on the slow disk.
+    pub finding: Duration,
+}
+
+/// The number of the inputs of that time: others than those that are measured.
+pub(super) const FINDING: u64 = 1 << 16;
 
 /// How long a run is.
 #[derive(Debug, Clone, Copy)]
@@ -122,9 +134,9 @@ impl Bench<'_> {
         opened.with_context(|| format!("cannot open the database in {}", dir.display()))
     }
 
-    /// Runs: first `warm_up` transactions while reads take no longer than they do here, and then as long as `length`
-    /// says, on the disk.
-    pub(super) fn run(&self, run: &RunSettings, warm_up: u64, length: RunLength) -> anyhow::Result<RunCounts> {
+    /// Runs: first the warm-up, while reads take no longer than they do here, and then as long as `length` says, on the
+    /// disk.
+    pub(super) fn run(&self, run: &RunSettings, warm_up: WarmUp, length: RunLength) -> anyhow::Result<RunCounts> {
         let dir = self.dir.with_extension("run");
         copy(self.dir, &dir).with_context(|| format!("cannot copy {} to {}", self.dir.display(), dir.display()))?;
         let disk = match run.disk {
@@ -138,9 +150,14 @@ impl Bench<'_> {
         set_slow(false);
         let db = self.open(&dir, run, disk.as_ref())?;
         let warm = RunSettings { computation_ns: 0, ..*run };
-        self.drive(&db, &warm, RunLength::Transactions(warm_up))?;
-        let (before, executions) = (db.counts(), executions(&db));
+        self.drive(&db, &warm, RunLength::Transactions(warm_up.transactions))?;
         set_slow(true);
+        if let Execution::Policy(policy @ ExecutionPolicy::Hybrid(_)) = run.execution {
+            // It begins from scratch: what it has found is of a fast disk.
+            set_execution(&db, policy)?;
+            Bench { inputs: FINDING, ..*self }.drive(&db, run, RunLength::For(warm_up.finding))?;
+        }
+        let (before, executions) = (db.counts(), executions(&db));
         let (new_orders, response_ns, seconds) = self.drive(&db, run, length)?;
         set_slow(false);
         let (after, executions_after) = (db.counts(), self::executions(&db));

@@ -83,7 +83,7 @@ pub fn all(points: &Points) -> Vec<(String, Table)> {
         ("New-Orders and lock wait with locks of pages of rows, and of leaves too", of_leaves(points)),
         ("Figure 4, Table 4. New-Orders by the share that needs the disk, 4 sessions", of_pools(points)),
         ("Figure 5, Table 5. Times of a New-Order by the share that needs the disk", of_times(points)),
-        ("Table 6. Executions that read under locks, HTSTE, %", of_missed(points)),
+        ("Table 6. Executions that read under locks, OTSTE, %", of_missed(points)),
         ("Table 7. New-Orders by computation, 4 sessions", of_computation(points)),
         ("The formula: time of an execution, measured and predicted, ms", of_formula(points)),
         ("Table 8. Memory pinned by an execution, KiB", of_pinned(points)),
@@ -230,7 +230,7 @@ fn of_missed(points: &Points) -> Option<Table> {
     let columns = vec![
         Column("1 warehouse", of(points, MISSED, "1 warehouse", MISSED_UNDER_LOCKS)),
         Column("5 warehouses", of(points, MISSED, "5 warehouses", MISSED_UNDER_LOCKS)),
-        of_paper("the paper, OTSTE, 1 warehouse", &MISSED_OF_PAPER[0]),
+        of_paper("the paper, 1 warehouse", &MISSED_OF_PAPER[0]),
         of_paper("5 warehouses", &MISSED_OF_PAPER[1]),
     ];
     table(points, MISSED, "sessions", columns)

@@ -12,7 +12,7 @@ use super::instructions::{INSTRUCTIONS, MIXES};
 use super::measure::{METRICS, numbers, pinned};
 use super::plan::{COMPUTATION, Cell, CharmPlan, HERE, SESSIONS};
 use super::policy::Policy;
-use super::run::{Bench, RunLength, RunSettings};
+use super::run::{Bench, RunLength, RunSettings, WarmUp};
 use crate::claim::{Claim, Outcome};
 use crate::measurement::Silent;
 use crate::points::Points;
@@ -30,9 +30,10 @@ fn measure(cells: &[(&str, &str, f64)]) -> Points {
     let pool_pages = bench.pages().unwrap() * 3 / 10;
     let plan = CharmPlan { is_quick: true, seconds: 1.0, rounds: 1, part: None, dir: dir.path().to_owned(), seed: 1 };
     let mut points = Points::default();
+    let warm_up = WarmUp { transactions: 2_000, ..plan.warm_up() };
     for cell in plan.cells().into_iter().filter(|cell| cells.contains(&(cell.figure, &cell.row, cell.x))) {
         let run = RunSettings { pool_pages, ..cell.run };
-        let ran = bench.run(&run, 2_000, RunLength::For(Duration::from_millis(700))).unwrap();
+        let ran = bench.run(&run, warm_up, RunLength::For(Duration::from_millis(700))).unwrap();
         for (metric, value, unit) in numbers(&Cell { run, ..cell.clone() }, &ran) {
             points.put(cell.figure, &cell.row, cell.x, &metric, value, unit);
         }
