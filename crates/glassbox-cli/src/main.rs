@@ -4,6 +4,7 @@
 //! Its exit status is 0 on success, 1 on an error or a failed check, 2 for invalid arguments. Results go to standard
 //! output; progress and errors go to standard error. A reader that closes its end (`| head`) is no error.
 
+mod condition;
 mod dump;
 mod info;
 mod options;

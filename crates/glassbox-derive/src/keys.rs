@@ -118,6 +118,8 @@ pub fn indexed_columns(record: &Record) -> TokenStream {
         quote!(self.#field)
     });
     let given = pairs(&|at| name(at).to_token_stream());
+    let kinds_of = columns.iter().map(|column| &column.kind);
+    let compared = (0..columns.len()).map(name);
     quote! {
         type Indexed = #kinds;
 
@@ -126,6 +128,11 @@ pub fn indexed_columns(record: &Record) -> TokenStream {
         #[inline(always)]
         fn indexed(&self) -> Self::Indexed {
             #taken
+        }
+
+        #[inline(always)]
+        fn has_indexed(&self, #given: &Self::Indexed) -> bool {
+            true #(&& <#kinds_of as ::glassbox::record::KeyColumn>::is_key(&self.#fields, #compared))*
         }
 
         fn put_indexed(&mut self, #given: Self::Indexed) {

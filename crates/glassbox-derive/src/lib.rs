@@ -1,4 +1,5 @@
-//! The `Record` macro of Glassbox: a struct becomes a row of a table.
+//! The macros of Glassbox: with `Record` a struct becomes a row of a table, with `Column` an enum the type of a
+//! column.
 //!
 //! The engines want everything about a table at compile time: where each column stands in the stored row, how wide the
 //! encoded key is, which secondary indexes there are. A person wants to write a struct. So the macro works in three
@@ -6,6 +7,7 @@
 //! resolves names to positions; `expand`, with `row` and `keys`, writes code and can no longer fail. A mistake
 //! is reported at the word that holds it, and mistakes that are independent are reported together.
 
+mod column;
 mod expand;
 mod keys;
 mod model;
@@ -18,13 +20,14 @@ use syn::{DeriveInput, parse_macro_input};
 
 /// Makes a struct a row of a table.
 ///
-/// The struct must be `Copy`, with named fields (at most 64) whose types are columns: `u8` to `u64`, `i8` to `i64`,
-/// `bool`, `Decimal<S>`, `Text<N>`, `Bytes<N>`, `Timestamp`, or an `Option` of one of these.
+/// The struct must be `Copy`, with named fields (at most 64) whose types are columns: `u8` to `u128`, `i8` to `i128`,
+/// `f32`, `f64`, `bool`, `Decimal<S>`, `Text<N>`, `Bytes<N>`, `Timestamp`, `Date`, `TimeOfDay`, `Uuid`, an enum with
+/// `#[derive(Column)]`, or an `Option` of one of these.
 ///
 /// | `#[record(...)]` | |
 /// | --- | --- |
 /// | `table = "name"` | the table's name; by default the struct's, in snake case |
-/// | `key = column`, `key = (a, b)` | the primary key, at most 8 columns and 128 bytes. Needed |
+/// | `key = column`, `key = (a, b)` | the primary key, at most 8 columns and 512 bytes. Needed |
 /// | `partition_by = column` | the key column that decides a row's partition; by default the first |
 /// | `replicated` | instead: every partition holds the whole table |
 /// | `access = ordered` | lookups and scans (the default) |
@@ -45,4 +48,15 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
         .map(|record| expand::record(&record))
         .unwrap_or_else(|error| error.into_compile_error())
         .into()
+}
+
+/// Makes an enum the type of a column, also of a key: its values are stored as numbers, and the schema has their names.
+///
+/// The enum has only values without fields, and is `Copy`, `PartialEq` and `Debug`. A value's number is its
+/// discriminant, which must not change as long as there are rows with it; the order of keys is that of the numbers.
+/// They have one byte, or as many as `#[repr(u16)]` or `#[repr(u32)]` says.
+#[proc_macro_derive(Column)]
+pub fn derive_column(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    column::expand(&input).unwrap_or_else(|error| error.into_compile_error()).into()
 }

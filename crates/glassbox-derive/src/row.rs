@@ -95,14 +95,19 @@ fn load_column(record: &Record, column: &Column, bytes: &TokenStream) -> TokenSt
     }
 }
 
-/// `Record::store_changes`. Columns of the primary key are not looked at: they do not change.
+/// `Record::store_changes`. Columns of the primary key do not change, but for the forms that a value may have.
 pub fn store_changes(record: &Record) -> TokenStream {
-    let may_change = record.columns.iter().enumerate().filter(|(at, _)| !record.key.columns.contains(at));
-    let columns = may_change.map(|(at, column)| {
+    let columns = record.columns.iter().enumerate().map(|(at, column)| {
         let (field, bit) = (&column.field, Literal::usize_unsuffixed(at));
-        let [store, width] = ["store", "WIDTH"].map(|item| of_column(column, item));
+        let [store, width, is_same] = ["store", "WIDTH", "is_stored_as"].map(|item| of_column(column, item));
+        let may_change = if record.key.columns.contains(&at) {
+            let has_one_form = of_column(column, "HAS_ONE_FORM");
+            quote!(!#has_one_form &&)
+        } else {
+            TokenStream::new()
+        };
         quote! {
-            if self.#field != before.#field {
+            if #may_change !#is_same(&self.#field, &before.#field) {
                 #store(&self.#field, &mut out[at..at + #width]);
                 columns |= 1 << #bit;
                 at += #width;

@@ -175,7 +175,7 @@ impl Transaction for ModelTransaction<'_> {
     fn update<R: Record, O>(&mut self, key: &R::Key, change: impl FnOnce(&mut R) -> O) -> Result<Option<O>, Stop> {
         let Some(mut row) = self.get::<R>(key)?.copied() else { return Ok(None) };
         let output = change(&mut row);
-        assert!(row.key() == *key, "an update of `{}` changed the primary key", R::TABLE);
+        assert!(row.key().is_key(key), "an update of `{}` changed the primary key", R::TABLE);
         let key = primary::<R>(key);
         self.check_unique(&key, &row)?;
         self.write(key, Some(&row));

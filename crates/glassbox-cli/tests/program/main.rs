@@ -9,4 +9,5 @@ mod pages;
 mod things;
 mod torture;
 mod tpcc;
+mod types;
 mod usage;

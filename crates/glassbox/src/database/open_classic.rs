@@ -59,6 +59,10 @@ pub(crate) fn open_classic(
             engine.check_new_indexes(&table.schema, known)?;
         }
     }
+    if manifest.format() > stored.format() {
+        // An older program must not open the pages that are made next.
+        store.manifest().replace(Some(engine.log()), |current| current.format = manifest.format())?;
+    }
     for table in &catalog.tables {
         let known = stored.tables.iter().find(|stored| stored.name == table.schema.name);
         engine.add_table(table.id, &table.schema, known)?;
@@ -97,7 +101,9 @@ fn procedures(config: &ClassicConfig, catalog: &Catalog) -> Result<Vec<Procedure
 /// made.
 fn check_tables_of_prepared(volume: &OpenedVolume, stored: &Manifest, catalog: &Catalog) -> Result<(), Error> {
     let Some(name) = volume.in_doubt().next() else { return Ok(()) };
-    let differs = |table: &&TableSchema| catalog.tables.iter().all(|known| known.schema != **table);
+    let has_same =
+        |table: &TableSchema, known: &TableSchema| known.name == table.name && known.indexes == table.indexes;
+    let differs = |table: &&TableSchema| !catalog.tables.iter().any(|known| has_same(table, &known.schema));
     let Some(table) = stored.tables.iter().find(differs) else { return Ok(()) };
     Err(Error::Config(format!(
         "table `{}` has other indexes in the catalog, but transaction `{}` is prepared; open the database with the \

@@ -297,13 +297,13 @@ struct UniqueCheck<'c, 'a, B, R> {
 impl<B: StoredRows, R: Record> IndexVisitor<R> for UniqueCheck<'_, '_, B, R> {
     fn visit<I: Index<Record = R>>(&mut self) {
         let key = I::key(self.after);
-        if !I::UNIQUE || self.checked.is_err() || self.before.is_some_and(|before| I::key(before) == key) {
+        if !I::UNIQUE || self.checked.is_err() || self.before.is_some_and(|before| I::key(before).is_key(&key)) {
             return;
         }
         let mut is_taken = false;
         let own = self.after.key();
         let visited = self.run.visit_index::<I>(key..=key, Direction::Forward, |row| {
-            is_taken |= row.key() != own;
+            is_taken |= !row.key().is_key(&own);
             ControlFlow::Continue(())
         });
         self.checked = match visited {
@@ -328,7 +328,7 @@ impl<B: StoredRows> Transaction for DryRun<'_, B> {
         let Some(before) = self.row::<R>(key)? else { return Ok(None) };
         let mut after = before;
         let out = change(&mut after);
-        let is_same = after.key() == *key;
+        let is_same = after.key().is_key(key);
         assert!(is_same, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
         self.change(key, Some(&before), Some(&after))?;
         Ok(Some(out))

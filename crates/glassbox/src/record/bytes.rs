@@ -1,9 +1,10 @@
-//! Byte strings of a fixed place in the row.
+//! Byte strings of a fixed place in the row, and UUIDs, which are 16 bytes in the order of their text.
 
 use std::fmt;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use uuid::Uuid;
 
 use super::column::{BadColumn, Column, KeyColumn, placement_of_bytes};
 use super::encoded::{EncodedKey, KeyWriter};
@@ -73,5 +74,38 @@ impl<const N: usize> KeyColumn for Bytes<N> {
 
     fn placement(&self) -> u64 {
         placement_of_bytes(&self.0)
+    }
+}
+
+impl Column for Uuid {
+    const TYPE: ColumnType = ColumnType::Uuid;
+    const WIDTH: usize = 16;
+
+    #[inline(always)]
+    fn store(&self, out: &mut [u8]) {
+        out.copy_from_slice(self.as_bytes());
+    }
+
+    #[inline(always)]
+    fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
+        Self::from_slice(bytes).map_err(|_| BadColumn { expected: "UUID" })
+    }
+
+    #[inline(always)]
+    fn load_sound(bytes: Sound<'_>) -> Self {
+        Self::from_bytes(*bytes.bytes())
+    }
+}
+
+impl KeyColumn for Uuid {
+    const KEY_WIDTH: usize = 16;
+
+    #[inline(always)]
+    fn push<E: EncodedKey>(&self, to: &mut KeyWriter<E>) {
+        to.push_bytes(self.as_bytes());
+    }
+
+    fn placement(&self) -> u64 {
+        placement_of_bytes(self.as_bytes())
     }
 }

@@ -1,7 +1,8 @@
 //! Columns: the types a row may hold, their stored form, and their part in a key.
 //!
-//! Stored form: integers little-endian, fixed width, no gaps, so that a column's place in a row is a constant.
+//! Stored form: numbers little-endian, fixed width, no gaps, so that a column's place in a row is a constant.
 //! Key form: big-endian with the sign bit flipped, so that comparing bytes compares values (the memcomparable order).
+//! Two values are the same to a key if their key forms are.
 
 use std::fmt::Debug;
 
@@ -21,8 +22,8 @@ pub struct BadColumn {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a column",
     label = "not a column type",
-    note = "columns are u8 to u64, i8 to i64, bool, Decimal<digits>, Text<bytes>, Bytes<bytes>, Timestamp, or an \
-            Option of one"
+    note = "columns are u8 to u128, i8 to i128, f32, f64, bool, Decimal<digits>, Text<bytes>, Bytes<bytes>, Timestamp, \
+            Date, TimeOfDay, Uuid, an enum with `#[derive(Column)]`, or an Option of one"
 )]
 pub trait Column: Copy + PartialEq + Send + Sync + 'static {
     /// The type as data, for the stored schema.
@@ -31,6 +32,9 @@ pub trait Column: Copy + PartialEq + Send + Sync + 'static {
     const WIDTH: usize;
     /// Whether the value may be missing.
     const NULLABLE: bool = false;
+    /// Whether values that are the same key are stored in the same bytes: all but floats.
+    #[doc(hidden)]
+    const HAS_ONE_FORM: bool = true;
 
     /// Writes exactly [`Column::WIDTH`] bytes.
     fn store(&self, out: &mut [u8]);
@@ -40,6 +44,13 @@ pub trait Column: Copy + PartialEq + Send + Sync + 'static {
     /// # Errors
     /// When the bytes are no value of this type (a `bool` of 2, a text that is not UTF-8).
     fn load(bytes: &[u8]) -> Result<Self, BadColumn>;
+
+    /// Whether it is stored in the same bytes as another value.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_stored_as(&self, other: &Self) -> bool {
+        self == other
+    }
 
     /// As [`Column::load`], of bytes that are known to be a value of this type.
     #[doc(hidden)]
@@ -53,9 +64,10 @@ pub trait Column: Copy + PartialEq + Send + Sync + 'static {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be part of a key",
     label = "not a type of key columns",
-    note = "keys are made of integers, bool, Decimal, Text, Bytes, Timestamp, and Options of these"
+    note = "keys are made of numbers, bool, Decimal, Text, Bytes, Timestamp, Date, TimeOfDay, Uuid, enums with \
+            `#[derive(Column)]`, and Options of these"
 )]
-pub trait KeyColumn: Column + Ord + Debug {
+pub trait KeyColumn: Column + Debug {
     /// Width in bytes of the key form.
     const KEY_WIDTH: usize;
 
@@ -70,6 +82,12 @@ pub trait KeyColumn: Column + Ord + Debug {
     fn from_key(bytes: &[u8]) -> Result<Self, BadColumn> {
         // Many are stored as they are in a key.
         Self::load(bytes)
+    }
+
+    /// Whether it is the same key as another value.
+    #[inline(always)]
+    fn is_key(&self, other: &Self) -> bool {
+        self == other
     }
 
     /// The number that placement takes modulo the number of partitions. Integers give themselves, so that
@@ -133,6 +151,58 @@ integer_columns! {
     i64, u64, I64, 1 << 63;
 }
 
+macro_rules! wide_integer_columns {
+    ($($type:ty, $unsigned:ty, $variant:ident, $flip:expr;)*) => {$(
+        impl Column for $type {
+            const TYPE: ColumnType = ColumnType::$variant;
+            const WIDTH: usize = 16;
+
+            #[inline(always)]
+            fn store(&self, out: &mut [u8]) {
+                out.copy_from_slice(&self.to_le_bytes());
+            }
+
+            #[inline(always)]
+            fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
+                let bytes = bytes.try_into().map_err(|_| BadColumn { expected: stringify!($type) })?;
+                Ok(<$type>::from_le_bytes(bytes))
+            }
+
+            #[inline(always)]
+            fn load_sound(bytes: Sound<'_>) -> Self {
+                <$type>::from_le_bytes(*bytes.bytes())
+            }
+        }
+
+        impl KeyColumn for $type {
+            const KEY_WIDTH: usize = 16;
+
+            #[inline(always)]
+            fn push<E: EncodedKey>(&self, to: &mut KeyWriter<E>) {
+                let ordered = *self as $unsigned ^ $flip;
+                to.push_uint((ordered >> 64) as u64, 8);
+                to.push_uint(ordered as u64, 8);
+            }
+
+            #[inline(always)]
+            fn from_key(bytes: &[u8]) -> Result<Self, BadColumn> {
+                let bytes = bytes.try_into().map_err(|_| BadColumn { expected: stringify!($type) })?;
+                Ok((<$unsigned>::from_be_bytes(bytes) ^ $flip) as $type)
+            }
+
+            #[inline(always)]
+            fn placement(&self) -> u64 {
+                *self as u64
+            }
+        }
+    )*};
+}
+
+wide_integer_columns! {
+    u128, u128, U128, 0;
+    i128, u128, I128, 1 << 127;
+}
+
 impl Column for bool {
     const TYPE: ColumnType = ColumnType::Bool;
     const WIDTH: usize = 1;
@@ -179,6 +249,7 @@ impl<C: Column> Column for Option<C> {
     };
     const WIDTH: usize = 1 + C::WIDTH;
     const NULLABLE: bool = true;
+    const HAS_ONE_FORM: bool = C::HAS_ONE_FORM;
 
     #[inline(always)]
     fn store(&self, out: &mut [u8]) {
@@ -197,6 +268,14 @@ impl<C: Column> Column for Option<C> {
             Some((0, rest)) if rest.iter().all(|&byte| byte == 0) => Ok(None),
             Some((1, rest)) => C::load(rest).map(Some),
             _ => Err(BadColumn { expected: "option (a byte of 0 or 1, then the value)" }),
+        }
+    }
+
+    #[inline(always)]
+    fn is_stored_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Some(value), Some(other)) => value.is_stored_as(other),
+            _ => self.is_none() && other.is_none(),
         }
     }
 
@@ -226,6 +305,14 @@ impl<C: KeyColumn> KeyColumn for Option<C> {
             Some((1, rest)) => C::from_key(rest).map(Some),
             // As it is stored.
             _ => Self::load(bytes),
+        }
+    }
+
+    #[inline(always)]
+    fn is_key(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Some(value), Some(other)) => value.is_key(other),
+            _ => self.is_none() && other.is_none(),
         }
     }
 

@@ -257,18 +257,22 @@ impl<const S: u32> FromStr for Decimal<S> {
     type Err = DecimalError;
 
     fn from_str(text: &str) -> Result<Self, DecimalError> {
-        let error = || DecimalError { text: text.to_owned(), digits: S };
-        let negative = text.starts_with('-');
-        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
-        let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-        let all_digits = whole.bytes().chain(part.bytes()).all(|byte| byte.is_ascii_digit());
-        if !all_digits || whole.len() + part.len() == 0 || part.len() > S as usize {
-            return Err(error());
-        }
-        let padded = format!("{whole}{part:0<width$}", width = S as usize);
-        let units: i128 = padded.parse().map_err(|_| error())?;
-        i64::try_from(if negative { -units } else { units }).map(Self).map_err(|_| error())
+        units(text, S).map(Self).ok_or_else(|| DecimalError { text: text.to_owned(), digits: S })
     }
+}
+
+/// The units of a number with at most `scale` digits after the point.
+pub(super) fn units(text: &str, scale: u32) -> Option<i64> {
+    let negative = text.starts_with('-');
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let all_digits = whole.bytes().chain(part.bytes()).all(|byte| byte.is_ascii_digit());
+    if !all_digits || whole.len() + part.len() == 0 || part.len() > scale as usize {
+        return None;
+    }
+    let padded = format!("{whole}{part:0<width$}", width = scale as usize);
+    let units: i128 = padded.parse().ok()?;
+    i64::try_from(if negative { -units } else { units }).ok()
 }
 
 impl<const S: u32> Column for Decimal<S> {

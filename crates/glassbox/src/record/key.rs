@@ -19,6 +19,9 @@ pub trait Key: Copy + PartialEq + Send + Sync + 'static {
     /// [`KeyColumn::placement`] of the column at `position`.
     fn placement_at(&self, position: usize) -> u64;
 
+    /// Whether it is the same key as another one.
+    fn is_key(&self, other: &Self) -> bool;
+
     /// Whether the columns up to and including `position` are the same in both.
     fn agrees_up_to(&self, other: &Self, position: usize) -> bool;
 
@@ -60,8 +63,13 @@ impl<C: KeyColumn> Key for C {
     }
 
     #[inline(always)]
+    fn is_key(&self, other: &Self) -> bool {
+        KeyColumn::is_key(self, other)
+    }
+
+    #[inline(always)]
     fn agrees_up_to(&self, other: &Self, _position: usize) -> bool {
-        self == other
+        KeyColumn::is_key(self, other)
     }
 
     #[inline(always)]
@@ -93,9 +101,14 @@ macro_rules! tuple_keys {
             }
 
             #[inline(always)]
+            fn is_key(&self, other: &Self) -> bool {
+                true $(&& KeyColumn::is_key(&self.$position, &other.$position))+
+            }
+
+            #[inline(always)]
             fn agrees_up_to(&self, other: &Self, position: usize) -> bool {
                 $(
-                    if self.$position != other.$position {
+                    if !KeyColumn::is_key(&self.$position, &other.$position) {
                         return false;
                     }
                     if position == $position {

@@ -6,11 +6,15 @@
 
 mod bounds;
 mod bytes;
+mod calendar;
 mod column;
+mod date;
 mod decimal;
 mod encoded;
+mod float;
 mod key;
 pub(crate) mod layout;
+mod parsed;
 mod row;
 mod schema;
 mod sound;
@@ -21,15 +25,41 @@ mod value;
 pub use bounds::{Bounds, Direction, Encoded, Prefix, PrefixOf};
 pub use bytes::Bytes;
 pub use column::{BadColumn, Column, KeyColumn};
+pub use date::{Date, DateError, TimeOfDay, TimeOfDayError};
 pub use decimal::{Decimal, DecimalError};
 pub use encoded::{EncodedFor, EncodedKey, KeyWidth, KeyWriter};
 pub(crate) use encoded::{digest, mix};
+/// An enum as the type of a column:
+///
+/// ```
+/// use glassbox::{Record, record::*};
+///
+/// #[derive(Column, Debug, Clone, Copy, PartialEq)]
+/// enum Standing {
+///     Open = 1,
+///     Paid = 2,
+///     Cancelled = 7,
+/// }
+///
+/// #[derive(Record, Clone, Copy)]
+/// #[record(key = id, index(name = by_standing, columns = standing))]
+/// struct Invoice {
+///     id: u64,
+///     standing: Standing,
+/// }
+///
+/// assert_eq!(Invoice::ROW_WIDTH, 9);
+/// assert!(Standing::load(&[3]).is_err());
+/// ```
+pub use glassbox_derive::Column;
 pub use key::Key;
+pub use parsed::{BadText, parse};
 pub use row::{Access, BadRow, Index, IndexVisitor, OrderedRecord, Record, TableId};
 pub(crate) use schema::DifferenceWords;
-pub use schema::{ColumnSchema, ColumnType, IndexSchema, TableSchema};
+pub use schema::{ColumnSchema, ColumnType, EnumType, EnumValue, IndexSchema, TableSchema};
 pub use sound::Sound;
 pub use text::{Text, TextError};
 pub use timestamp::{Timestamp, TimestampError};
+pub use uuid::Uuid;
 pub(crate) use value::named_values;
 pub use value::{BadValue, Value};

@@ -60,7 +60,7 @@ pub trait Record: Copy + Send + Sync + 'static {
     type Encoded: EncodedKey;
     /// The columns that a secondary index has and the primary key has not.
     #[doc(hidden)]
-    type Indexed: Copy + PartialEq;
+    type Indexed: Copy;
     /// The table's name.
     const TABLE: &'static str;
     /// The schema as data.
@@ -112,6 +112,10 @@ pub trait Record: Copy + Send + Sync + 'static {
     /// What secondary indexes have of this row, besides the primary key.
     #[doc(hidden)]
     fn indexed(&self) -> Self::Indexed;
+
+    /// Whether secondary indexes have the same keys of this row and of what they had.
+    #[doc(hidden)]
+    fn has_indexed(&self, before: &Self::Indexed) -> bool;
 
     /// Puts into this row what secondary indexes had of it.
     #[doc(hidden)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::row::Access;
 
 /// The type of a column's values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum ColumnType {
@@ -29,6 +29,36 @@ pub enum ColumnType {
     Text(usize),
     /// Exactly so many bytes.
     Bytes(usize),
+    U128,
+    I128,
+    F32,
+    F64,
+    /// Days since 1970-01-01, as an `i32`.
+    Date,
+    /// Microseconds since midnight, as an `i64`.
+    TimeOfDay,
+    /// 16 bytes.
+    Uuid,
+    /// A number that stands for a name.
+    Enum(EnumType),
+}
+
+/// The type of an enum.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnumType {
+    /// Width of the number in the row: 1, 2 or 4 bytes.
+    pub bytes: usize,
+    /// The values, with ascending numbers.
+    pub values: Cow<'static, [EnumValue]>,
+}
+
+/// A value of an enum: its number in the row, and its name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EnumValue {
+    /// The number.
+    pub number: u64,
+    /// The name.
+    pub name: Cow<'static, str>,
 }
 
 /// One column: its name, type, and place in the stored row.
@@ -47,9 +77,39 @@ pub struct ColumnSchema {
     pub width: usize,
 }
 
+impl EnumType {
+    /// The name of a number; `None`: it is no value.
+    pub fn name_of(&self, number: u64) -> Option<&str> {
+        self.values.iter().find(|value| value.number == number).map(|value| &*value.name)
+    }
+}
+
+impl ColumnSchema {
+    /// Whether each value of this column is one of the other, in the same bytes: the same column, of which an enum may
+    /// have more values.
+    pub(crate) fn is_part_of(&self, other: &Self) -> bool {
+        let (ColumnType::Enum(values), ColumnType::Enum(others)) = (&self.kind, &other.kind) else {
+            return self == other;
+        };
+        let has = |value: &EnumValue| others.values.contains(value);
+        values.bytes == others.bytes && values.values.iter().all(has) && {
+            let kind = self.kind.clone();
+            *self == Self { kind, ..other.clone() }
+        }
+    }
+}
+
 impl fmt::Display for ColumnSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` {:?}{}", self.name, self.kind, if self.nullable { " or nothing" } else { "" })
+        write!(f, "`{}` ", self.name)?;
+        match &self.kind {
+            ColumnType::Enum(EnumType { values, .. }) => {
+                let all = values.iter().map(|EnumValue { number, name }| format!("{name} = {number}"));
+                write!(f, "enum({})", all.collect::<Vec<_>>().join(", "))?;
+            }
+            kind => write!(f, "{kind:?}")?,
+        }
+        f.write_str(if self.nullable { " or nothing" } else { "" })
     }
 }
 
@@ -97,12 +157,17 @@ pub(crate) struct DifferenceWords {
 }
 
 impl TableSchema {
-    /// The first difference of rows and primary keys; indexes are not compared.
-    pub(crate) fn difference(&self, other: &TableSchema, words: &DifferenceWords) -> Option<String> {
+    /// The first difference of rows and primary keys; indexes are not compared, nor columns that agree.
+    pub(crate) fn difference(
+        &self,
+        other: &TableSchema,
+        words: &DifferenceWords,
+        agree: fn(&ColumnSchema, &ColumnSchema) -> bool,
+    ) -> Option<String> {
         let DifferenceWords { one, other: another, one_only, other_only } = words;
         for (at, wanted) in other.columns.iter().enumerate() {
             match self.columns.get(at) {
-                Some(column) if column == wanted => {}
+                Some(column) if agree(column, wanted) => {}
                 Some(column) => return Some(format!("column {at} {one} as {column} and {another} {wanted}")),
                 None => return Some(format!("column `{}` {other_only}", wanted.name)),
             }

@@ -2,17 +2,21 @@
 
 use std::fmt;
 
+use uuid::Uuid;
+
+use super::column::{BadColumn, Column};
+use super::date::{Date, TimeOfDay};
 use super::schema::{ColumnSchema, ColumnType, TableSchema};
 use super::timestamp::Timestamp;
 
 /// A value of any column. `Display` writes it as text: decimals with their point, times as [`Timestamp`]s, bytes as
 /// hex, a missing value as nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 #[allow(missing_docs)]
 pub enum Value<'a> {
     Null,
-    Unsigned(u64),
-    Signed(i64),
+    Unsigned(u128),
+    Signed(i128),
     Bool(bool),
     /// Microseconds since 1970, UTC.
     Timestamp(i64),
@@ -23,6 +27,13 @@ pub enum Value<'a> {
     },
     Text(&'a str),
     Bytes(&'a [u8]),
+    F32(f32),
+    F64(f64),
+    Date(Date),
+    TimeOfDay(TimeOfDay),
+    Uuid(Uuid),
+    /// The name of an enum's value.
+    Enum(&'a str),
 }
 
 /// Stored bytes that are no value of their column.
@@ -41,34 +52,37 @@ impl<'a> Value<'a> {
     ///
     /// # Panics
     /// When the row is shorter than the schema says.
-    pub fn read(column: &ColumnSchema, row: &'a [u8]) -> Result<Self, BadValue> {
+    pub fn read(column: &'a ColumnSchema, row: &'a [u8]) -> Result<Self, BadValue> {
         let bad = |expected| BadValue { column: column.name.to_string(), expected };
         let bytes = &row[column.offset..column.offset + column.width];
         if !column.nullable {
-            return Self::of_type(column.kind, bytes).map_err(bad);
+            return Self::of_type(&column.kind, bytes).map_err(bad);
         }
         match bytes.split_first() {
             Some((0, rest)) if rest.iter().all(|&byte| byte == 0) => Ok(Self::Null),
-            Some((1, rest)) => Self::of_type(column.kind, rest).map_err(bad),
+            Some((1, rest)) => Self::of_type(&column.kind, rest).map_err(bad),
             _ => Err(bad("option (a byte of 0 or 1, then the value)")),
         }
     }
 
-    fn of_type(kind: ColumnType, bytes: &'a [u8]) -> Result<Self, &'static str> {
+    fn of_type(kind: &'a ColumnType, bytes: &'a [u8]) -> Result<Self, &'static str> {
         macro_rules! integer {
             ($type:ty, $variant:ident) => {
                 Ok(Self::$variant(<$type>::from_le_bytes(bytes.try_into().map_err(|_| stringify!($type))?).into()))
             };
         }
-        match kind {
+        let column = |bad: BadColumn| bad.expected;
+        match *kind {
             ColumnType::U8 => integer!(u8, Unsigned),
             ColumnType::U16 => integer!(u16, Unsigned),
             ColumnType::U32 => integer!(u32, Unsigned),
             ColumnType::U64 => integer!(u64, Unsigned),
+            ColumnType::U128 => integer!(u128, Unsigned),
             ColumnType::I8 => integer!(i8, Signed),
             ColumnType::I16 => integer!(i16, Signed),
             ColumnType::I32 => integer!(i32, Signed),
             ColumnType::I64 => integer!(i64, Signed),
+            ColumnType::I128 => integer!(i128, Signed),
             ColumnType::Timestamp => integer!(i64, Timestamp),
             ColumnType::Decimal(digits) => {
                 let units = i64::from_le_bytes(bytes.try_into().map_err(|_| "decimal")?);
@@ -85,6 +99,15 @@ impl<'a> Value<'a> {
                 if text.contains('\0') { Err("text (no zero bytes within)") } else { Ok(Self::Text(text)) }
             }
             ColumnType::Bytes(_) => Ok(Self::Bytes(bytes)),
+            ColumnType::F32 => f32::load(bytes).map(Self::F32).map_err(column),
+            ColumnType::F64 => f64::load(bytes).map(Self::F64).map_err(column),
+            ColumnType::Date => Date::load(bytes).map(Self::Date).map_err(column),
+            ColumnType::TimeOfDay => TimeOfDay::load(bytes).map(Self::TimeOfDay).map_err(column),
+            ColumnType::Uuid => Uuid::load(bytes).map(Self::Uuid).map_err(column),
+            ColumnType::Enum(ref kind) => {
+                let number = bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte));
+                kind.name_of(number).map(Self::Enum).ok_or("value of its enum")
+            }
         }
     }
 }
@@ -113,8 +136,28 @@ impl fmt::Display for Value<'_> {
             Self::Decimal { units, digits } => write_decimal(f, *units, *digits),
             Self::Text(text) => f.write_str(text),
             Self::Bytes(bytes) => bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+            Self::F32(number) => write_float(f, *number),
+            Self::F64(number) => write_float(f, *number),
+            Self::Date(date) => date.fmt(f),
+            Self::TimeOfDay(time) => time.fmt(f),
+            Self::Uuid(uuid) => uuid.fmt(f),
+            Self::Enum(name) => f.write_str(name),
         }
     }
+}
+
+/// The shortest text that gives the same number again, with an exponent where it is much shorter, as PostgreSQL writes
+/// it.
+fn write_float(
+    f: &mut fmt::Formatter<'_>,
+    number: impl Into<f64> + Copy + fmt::Display + fmt::LowerExp,
+) -> fmt::Result {
+    let magnitude = number.into().abs();
+    if magnitude == f64::INFINITY {
+        return f.write_str(if number.into() < 0.0 { "-Infinity" } else { "Infinity" });
+    }
+    let is_short = magnitude.is_nan() || magnitude == 0.0 || (1e-4..1e15).contains(&magnitude);
+    if is_short { write!(f, "{number}") } else { write!(f, "{number:e}") }
 }
 
 fn write_decimal(f: &mut fmt::Formatter<'_>, units: i64, digits: u32) -> fmt::Result {

@@ -19,7 +19,9 @@ use crate::record::{TableSchema, layout};
 pub(crate) const MANIFEST: &str = "manifest";
 pub(crate) const TEMPORARY: &str = "manifest.new";
 const MAGIC: &[u8; 8] = b"GLASSBOX";
-const FORMAT: u32 = 1;
+/// The newest format. A manifest that the first one can say has that, so that older programs read it.
+const FORMAT: u32 = 2;
+const FIRST_FORMAT: u32 = 1;
 const HEADER: usize = 8 + 4 + 4 + 8;
 
 /// What a database directory holds.
@@ -47,6 +49,10 @@ pub struct Manifest {
     /// The pages of the classic engine; `None` for the partitioned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<VolumeEntry>,
+    /// The format of the file: as long as there may be files that only programs with this format know, whatever the
+    /// tables are now.
+    #[serde(skip)]
+    pub(crate) format: u32,
     /// The owner of the [`Journal`](crate::research::journal::Journal); `None` for a database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub journal_of: Option<String>,
@@ -122,6 +128,7 @@ impl Manifest {
             log_end: 0,
             generation: 1,
             volume: None,
+            format: FIRST_FORMAT,
             journal_of: None,
         }
     }
@@ -155,7 +162,7 @@ impl Manifest {
             return Err(damaged(0, "it does not begin as a manifest does"));
         }
         let format = u32::from_le_bytes(header[8..12].try_into().expect("4 bytes"));
-        if format != FORMAT {
+        if !(FIRST_FORMAT..=FORMAT).contains(&format) {
             let file = file.path().display().to_string();
             return Err(Error::WrongFormat { file, offset: 8, found: format, known: FORMAT });
         }
@@ -165,8 +172,9 @@ impl Manifest {
         if u32::from_le_bytes(header[12..16].try_into().expect("4 bytes")) != crc32c::crc32c(content) {
             return Err(damaged(HEADER as u64, "its checksum does not match"));
         }
-        let manifest: Self =
+        let mut manifest: Self =
             serde_json::from_slice(content).map_err(|error| damaged(HEADER as u64, &error.to_string()))?;
+        manifest.format = format;
         if let Some(bytes) = manifest.volume.as_ref().map(|volume| volume.page_bytes)
             && (!bytes.is_power_of_two() || !(4 << 10..=32 << 10).contains(&bytes))
         {
@@ -178,12 +186,18 @@ impl Manifest {
         Ok(Some(manifest))
     }
 
+    /// The format that it needs.
+    pub(crate) fn format(&self) -> u32 {
+        let needed = if self.tables.iter().all(layout::is_of_first_format) { FIRST_FORMAT } else { FORMAT };
+        needed.max(self.format)
+    }
+
     /// Replaces the manifest.
     pub(crate) fn write(&self, files: &dyn Files) -> Result<(), Error> {
         let content = serde_json::to_vec_pretty(self).expect("a manifest is plain data");
         let mut bytes = Vec::with_capacity(HEADER + content.len());
         bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&FORMAT.to_le_bytes());
+        bytes.extend_from_slice(&self.format().to_le_bytes());
         bytes.extend_from_slice(&crc32c::crc32c(&content).to_le_bytes());
         bytes.extend_from_slice(&(content.len() as u64).to_le_bytes());
         bytes.extend_from_slice(&content);

@@ -3,7 +3,7 @@
 
 use super::manifest::{Manifest, ProcedureEntry};
 use crate::error::Error;
-use crate::record::{DifferenceWords, TableSchema};
+use crate::record::{ColumnSchema, DifferenceWords, TableSchema};
 
 /// Adds new tables and procedures of a catalog to the manifest; returns the numbers of all of the catalog's.
 pub(crate) fn merge_catalog(
@@ -54,7 +54,7 @@ const WORDS: DifferenceWords = DifferenceWords {
 /// Refuses a table whose stored schema differs, and names the difference. Indexes may differ: those that the catalog
 /// adds are built.
 fn compare(stored: &TableSchema, wanted: &TableSchema) -> Result<(), Error> {
-    match stored.difference(wanted, &WORDS) {
+    match stored.difference(wanted, &WORDS, ColumnSchema::is_part_of) {
         Some(difference) => Err(Error::SchemaMismatch { table: stored.name.to_string(), difference }),
         None => Ok(()),
     }

@@ -1,5 +1,6 @@
 //! The database through its interface, of both engines.
 
+mod column_types;
 mod dense;
 mod each;
 mod full_tables;

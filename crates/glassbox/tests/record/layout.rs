@@ -52,7 +52,7 @@ fn the_schema_describes_the_layout() {
     }
     assert_eq!(offset, WIDTH);
     let last = &schema.columns[14];
-    assert_eq!((last.name.as_ref(), last.kind, last.nullable), ("type", ColumnType::Text(2), true));
+    assert_eq!((last.name.as_ref(), &last.kind, last.nullable), ("type", &ColumnType::Text(2), true));
     assert_eq!(schema.columns[9].kind, ColumnType::Decimal(2));
     assert_eq!((schema.key.as_ref(), schema.partition_by, schema.access), (&[0, 4][..], Some(4), Access::Point));
     let indexes: Vec<_> =

@@ -5,7 +5,7 @@ use glassbox::Record;
 #[record(key = id)]
 struct Item {
     id: u32,
-    price: f64,
+    price: std::time::Duration,
 }
 
 fn main() {}

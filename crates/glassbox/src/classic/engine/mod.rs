@@ -456,7 +456,7 @@ impl<S: Stack> TableStores<S> {
 
 /// The columns of a key, for comparing.
 pub(crate) fn key_parts(schema: &TableSchema, columns: &[usize]) -> Vec<KeyPart> {
-    let part = |&at: &usize| KeyPart { kind: schema.columns[at].kind, nullable: schema.columns[at].nullable };
+    let part = |&at: &usize| KeyPart { kind: schema.columns[at].kind.clone(), nullable: schema.columns[at].nullable };
     columns.iter().map(part).collect()
 }
 

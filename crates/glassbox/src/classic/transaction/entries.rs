@@ -316,7 +316,7 @@ struct SameEntries<'a, R> {
 impl<R: Record> IndexVisitor<R> for SameEntries<'_, R> {
     #[inline(always)]
     fn visit<I: Index<Record = R>>(&mut self) {
-        self.same &= I::key(self.before) == I::key(self.after);
+        self.same &= I::key(self.before).is_key(&I::key(self.after));
     }
 }
 
@@ -339,7 +339,7 @@ impl<S: Stack> StackTransaction<'_, S> {
         let mut moved = None;
         let out = self.change_row(table, rid, |row: &mut R, before| {
             let out = change(row);
-            let same = row.key() == *key;
+            let same = row.key().is_key(key);
             assert!(same, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
             // Trees are latched before pages of records: who moves in an index is written after that.
             let stays = R::INDEXES == 0 || has_same_entries(&before.load(), row);

@@ -275,13 +275,13 @@ fn rebuild(page: &mut [u8], old: &[u8], new: &[u8]) -> Result<(), BadChange> {
 }
 
 fn set_level(page: &mut [u8], from: u8, to: u8) -> Result<(), BadChange> {
-    if Node::read(page).map_err(|_| NO_NODE)?.level != from {
+    if Node::read(page).map_err(|_| NO_NODE)?.level != from || !node::is_level(to) {
         return Err(OTHER);
     }
     // A leaf's entries are wider than others: what is retired or revived must be a node either way.
-    page[node::LEVEL] = to;
+    let before = node::set_level(page, to);
     if Node::read(page).is_err() {
-        page[node::LEVEL] = from;
+        page[node::LEVEL] = before;
         return Err(OTHER);
     }
     Ok(())

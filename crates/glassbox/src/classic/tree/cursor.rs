@@ -11,8 +11,10 @@
 mod backward;
 mod forward;
 
+use arrayvec::ArrayVec;
+
 use super::keys::Keys;
-use super::node::{MAX_KEY_BYTES, Node};
+use super::node::{MAX_KEY_BYTES, Node, append};
 use super::tree::{InLeaf, Neighbour, Tree};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page;
@@ -34,32 +36,13 @@ pub(crate) enum Step<T> {
 }
 
 /// A key on the stack.
-#[derive(Clone)]
-struct KeyBuffer {
-    bytes: [u8; MAX_KEY_BYTES],
-    len: usize,
-}
+type KeyBuffer = ArrayVec<u8, MAX_KEY_BYTES>;
 
-impl KeyBuffer {
-    const NONE: KeyBuffer = KeyBuffer { bytes: [0; MAX_KEY_BYTES], len: 0 };
-
-    #[inline(always)]
-    fn set(&mut self, key: &[u8]) {
-        self.bytes[..key.len()].copy_from_slice(key);
-        self.len = key.len();
-    }
-
-    #[inline(always)]
-    fn of(key: &[u8]) -> Self {
-        let mut buffer = Self::NONE;
-        buffer.set(key);
-        buffer
-    }
-
-    #[inline(always)]
-    fn get(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
+#[inline(always)]
+fn key_buffer(key: &[u8]) -> KeyBuffer {
+    let mut buffer = KeyBuffer::new();
+    append(&mut buffer, key);
+    buffer
 }
 
 /// A place in a leaf, good as long as the leaf has this LSN.
@@ -102,9 +85,9 @@ impl Cursor {
     pub(crate) fn new(direction: Direction, low: &[u8], high: &[u8]) -> Self {
         Self {
             direction,
-            low: KeyBuffer::of(low),
-            high: KeyBuffer::of(high),
-            last: KeyBuffer::NONE,
+            low: key_buffer(low),
+            high: key_buffer(high),
+            last: KeyBuffer::new(),
             progress: CursorProgress::Begun,
             place: None,
         }
@@ -113,7 +96,7 @@ impl Cursor {
     /// The key given last; empty before the first.
     #[inline]
     pub(crate) fn key(&self) -> &[u8] {
-        self.last.get()
+        &self.last
     }
 
     /// The next key's record; the key is [`Cursor::key`].
@@ -179,7 +162,7 @@ impl Cursor {
         if sibling.count == 0 || self.progress != CursorProgress::Given {
             return Ok(());
         }
-        let order = tree.keys().compare(sibling.key(at), self.last.get());
+        let order = tree.keys().compare(sibling.key(at), &self.last);
         let beyond = match self.direction {
             Direction::Forward => order.is_gt(),
             Direction::Backward => order.is_lt(),
@@ -192,7 +175,8 @@ impl Cursor {
     fn remember(&mut self, place: CursorPlace, last: Option<&[u8]>) {
         self.place = Some(place);
         if let Some(key) = last {
-            self.last.set(key);
+            self.last.clear();
+            append(&mut self.last, key);
             self.progress = CursorProgress::Given;
         }
     }

@@ -355,7 +355,7 @@ impl<'a, P: Pages, S: Space, K: Keys> Tree<'a, P, S, K> {
     fn grow<J: PageLog>(&self, journal: &mut J, root: &mut LatchedNode<P::Exclusive<'a>>) -> Result<PageId, Error> {
         let node = self.node(root.id, &root.page)?;
         let old = node.body().to_vec();
-        let Some(level) = node.level.checked_add(1).filter(|level| *level < node::RETIRED) else {
+        let Some(level) = node.level.checked_add(1).filter(|level| *level <= node::MAX_LEVEL) else {
             return Err(self.damaged(root.id, "is a root too high to grow"));
         };
         let width = self.keys().width();

@@ -2,8 +2,10 @@
 //!
 //! ```text
 //! offset  bytes
-//!     24      1  level: 0 in leaves, one more than its children's in inner nodes; 255: not part of a tree any more
-//!     25      1  key width w
+//!     24      1  level: 0 in leaves, one more than its children's in inner nodes; 255: not part of a tree any more.
+//!                If keys have more than 255 bytes (format 2), the upper three bits are those of the width above its
+//!                lower eight, and the level has five, of which 31 stands for 255
+//!     25      1  key width w, its lower eight bits
 //!     26      2  number of entries
 //!     28      4  left sibling, of leaves; 0: none, and in inner nodes
 //!     32      4  right sibling, likewise
@@ -18,13 +20,15 @@
 //!
 //! Entries on the stack, for those that are not on a page yet, or not any more.
 
+use arrayvec::ArrayVec;
+
 use super::entries::Entries;
 use super::keys::padded_8;
 use crate::classic::ids::{PageId, Rid, StoreId};
 use crate::classic::page::{self, PageKind, u16_at, u32_at};
 
 /// Bytes of the widest key.
-pub(crate) const MAX_KEY_BYTES: usize = 128;
+pub(crate) const MAX_KEY_BYTES: usize = 512;
 /// Bytes of the widest entry.
 pub(super) const MAX_ENTRY_BYTES: usize = MAX_KEY_BYTES + Rid::WIDTH;
 /// Where the entries begin.
@@ -33,6 +37,8 @@ pub(super) const FIRST: usize = 40;
 pub(super) const SLACK: usize = 8;
 /// The level of a page that was a node.
 pub(super) const RETIRED: u8 = 255;
+/// The highest level of a node.
+pub(super) const MAX_LEVEL: u8 = 30;
 
 pub(super) const LEVEL: usize = 24;
 const KEY_WIDTH: usize = 25;
@@ -42,6 +48,24 @@ const RIGHT: usize = 32;
 const LAST: usize = 36;
 const RUN: usize = 38;
 pub(super) const CHILD_BYTES: usize = 4;
+
+/// The two bytes that say a node's level and the width of its keys.
+#[inline(always)]
+const fn shape(level: u8, key_width: usize) -> [u8; 2] {
+    let above = (key_width >> 8) as u8;
+    let level = if above != 0 && level > MAX_LEVEL { MAX_LEVEL + 1 } else { level };
+    [level | above << 5, key_width as u8]
+}
+
+/// The level and the width of the keys that two bytes say.
+#[inline(always)]
+const fn of_shape(level: u8, key_width: u8) -> (u8, usize) {
+    if level <= MAX_LEVEL || level == RETIRED {
+        return (level, key_width as usize);
+    }
+    let (above, level) = (level >> 5, level & 31);
+    (if level > MAX_LEVEL { RETIRED } else { level }, (above as usize) << 8 | key_width as usize)
+}
 
 /// The siblings of a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +173,10 @@ impl<'p> Node<'p> {
         if page.len() < FIRST + SLACK || page::kind(page) != Some(PageKind::Node) {
             return Err("is no node of a tree");
         }
-        let (level, key_width) = (page[LEVEL], usize::from(page[KEY_WIDTH]));
+        let (level, key_width) = of_shape(page[LEVEL], page[KEY_WIDTH]);
+        if shape(level, key_width) != [page[LEVEL], page[KEY_WIDTH]] {
+            return Err("has no level");
+        }
         let count = usize::from(u16_at(page, COUNT));
         let stride = entry_bytes(level, key_width);
         if FIRST + count * stride + SLACK > page.len() {
@@ -172,7 +199,8 @@ impl<'p> Node<'p> {
     #[inline(always)]
     pub(super) fn leaf_of(page: &'p [u8], store: StoreId, key_width: usize) -> Option<Self> {
         let (stride, count) = (entry_bytes(0, key_width), usize::from(u16_at(page, COUNT)));
-        let is_leaf = page::is(page, PageKind::Node, store) && u16_at(page, LEVEL) == (key_width as u16) << 8;
+        let is_leaf =
+            page::is(page, PageKind::Node, store) && u16_at(page, LEVEL) == u16::from_le_bytes(shape(0, key_width));
         let fits = FIRST + count * stride + SLACK <= page.len();
         (is_leaf && fits).then_some(Self { page, level: 0, count, key_width, stride })
     }
@@ -261,7 +289,7 @@ pub(super) fn rid_of(entry: &[u8]) -> Rid {
 pub(super) fn body(level: u8, key_width: usize, links: Links, sequence: Sequence, entries: &[u8]) -> Vec<u8> {
     let count = (entries.len() / entry_bytes(level, key_width)) as u16;
     let mut body = Vec::with_capacity(FIRST - page::HEADER_BYTES + entries.len());
-    body.extend_from_slice(&[level, key_width as u8]);
+    body.extend_from_slice(&shape(level, key_width));
     body.extend_from_slice(&count.to_le_bytes());
     body.extend_from_slice(&links.left.0.to_le_bytes());
     body.extend_from_slice(&links.right.0.to_le_bytes());
@@ -274,9 +302,20 @@ pub(super) fn body(level: u8, key_width: usize, links: Links, sequence: Sequence
 /// Whether the header in a [`body`] tells exactly the entries behind it.
 pub(super) fn is_body(body: &[u8]) -> bool {
     const HEADER: usize = page::HEADER_BYTES;
-    let (level, key_width) = (body[LEVEL - HEADER], usize::from(body[KEY_WIDTH - HEADER]));
+    let (level, key_width) = of_shape(body[LEVEL - HEADER], body[KEY_WIDTH - HEADER]);
     let count = usize::from(u16_at(body, COUNT - HEADER));
     body.len() == FIRST - HEADER + count * entry_bytes(level, key_width)
+}
+
+/// Sets the level; the byte that said it before.
+pub(super) fn set_level(page: &mut [u8], level: u8) -> u8 {
+    let (_, key_width) = of_shape(page[LEVEL], page[KEY_WIDTH]);
+    std::mem::replace(&mut page[LEVEL], shape(level, key_width)[0])
+}
+
+/// Whether a node can have this level, or have had one.
+pub(super) const fn is_level(level: u8) -> bool {
+    level <= MAX_LEVEL || level == RETIRED
 }
 
 pub(super) fn set_count(page: &mut [u8], count: usize) {
@@ -294,54 +333,71 @@ pub(super) fn set_sequence(page: &mut [u8], sequence: Sequence) {
 }
 
 /// An entry on the stack.
-pub(super) struct EntryBuffer {
-    bytes: [u8; MAX_ENTRY_BYTES],
-    len: usize,
-}
+pub(super) struct EntryBuffer(ArrayVec<u8, MAX_ENTRY_BYTES>);
 
 impl EntryBuffer {
-    #[inline(always)]
-    fn new(key: &[u8], value: &[u8]) -> Self {
-        let mut bytes = [0; MAX_ENTRY_BYTES];
-        let len = key.len() + value.len();
-        bytes[..key.len()].copy_from_slice(key);
-        bytes[key.len()..len].copy_from_slice(value);
-        Self { bytes, len }
-    }
-
     /// Room for an entry.
     #[inline(always)]
     pub(super) fn empty() -> Self {
-        Self { bytes: [0; MAX_ENTRY_BYTES], len: 0 }
+        Self(ArrayVec::new())
     }
 
     /// Makes it an entry of a leaf, where it is: copying it takes longer than making it.
     #[inline(always)]
     pub(super) fn set_leaf(&mut self, key: &[u8], rid: Rid) {
-        let Self { bytes, len } = self;
-        // 8 bytes at a time where that is enough: what is too much is overwritten.
+        let Self(bytes) = self;
+        bytes.clear();
+        // 8 bytes at a time where that is enough, without a call.
         match key.first_chunk::<8>() {
-            Some(first) if key.len() == 8 => bytes[..8].copy_from_slice(first),
-            None => bytes[..8].copy_from_slice(&padded_8(key).to_be_bytes()),
-            _ => bytes[..key.len()].copy_from_slice(key),
+            Some(first) if key.len() == 8 => append(bytes, first),
+            None => {
+                append(bytes, &padded_8(key).to_be_bytes());
+                bytes.truncate(key.len());
+            }
+            _ => append(bytes, key),
         }
-        bytes[key.len()..][..Rid::WIDTH].copy_from_slice(&rid.to_u64().to_be_bytes());
-        *len = key.len() + Rid::WIDTH;
+        append(bytes, &rid.to_u64().to_be_bytes());
     }
 
     /// An entry of an inner node.
     pub(super) fn inner(separator: &[u8], child: PageId) -> Self {
-        Self::new(separator, &child.0.to_le_bytes())
+        let mut entry = Self::copy(separator);
+        append(&mut entry.0, &child.0.to_le_bytes());
+        entry
     }
 
     /// A copy.
     #[inline(always)]
     pub(super) fn copy(entry: &[u8]) -> Self {
-        Self::new(entry, &[])
+        let mut copy = ArrayVec::new();
+        append(&mut copy, entry);
+        Self(copy)
     }
 
     #[inline(always)]
     pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+        &self.0
+    }
+}
+
+/// Appends bytes, for which there is room.
+#[inline(always)]
+pub(super) fn append<const MAX: usize>(to: &mut ArrayVec<u8, MAX>, bytes: &[u8]) {
+    to.try_extend_from_slice(bytes).expect("no key or entry is longer");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_KEY_BYTES, MAX_LEVEL, RETIRED, of_shape, shape};
+
+    #[test]
+    fn two_bytes_say_level_and_width() {
+        for key_width in 1..=MAX_KEY_BYTES {
+            for level in (0..=MAX_LEVEL).chain([RETIRED]) {
+                let said = shape(level, key_width);
+                assert_eq!(of_shape(said[0], said[1]), (level, key_width));
+                assert!(key_width > 255 || said == [level, key_width as u8], "format 1 has changed");
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use crate::record::ColumnType;
 use crate::record::layout::width_of;
 
 /// A column of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPart {
     /// The type of its values.
     pub(crate) kind: ColumnType,
@@ -73,7 +73,7 @@ impl SchemaKeys {
                 // Bounds of scans have other bytes than 0 and 1 here, and something behind a 0.
                 add(1);
             }
-            add(width_of(part.kind));
+            add(width_of(&part.kind));
         }
         Self { columns: columns.into(), width }
     }

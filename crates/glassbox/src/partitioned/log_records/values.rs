@@ -215,7 +215,7 @@ impl<R: Record> Table<R> {
         self.preserve(id);
         let row = self.rows.get_mut(id);
         let read = row.load_changes(columns, values)?;
-        if row.key() != key {
+        if !row.key().is_key(&key) {
             return Err(BadLogRecord::diverged::<R>(does, &key, "then has another primary key"));
         }
         if let Some(before) = before {
@@ -300,7 +300,7 @@ impl<R: Record> Table<R> {
         let dense = if Self::POINT { self.dense_row(&encoded) } else { None };
         dense.or_else(|| {
             let row = ahead.pop_front().unwrap_or(RowId::NONE);
-            let is_it = self.rows.is_live(row) && self.rows.get(row).key() == *key;
+            let is_it = self.rows.is_live(row) && self.rows.get(row).key().is_key(key);
             if is_it { Some(row) } else { self.find(encoded) }
         })
     }

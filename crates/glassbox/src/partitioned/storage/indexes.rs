@@ -91,7 +91,7 @@ impl<R: Record> Table<R> {
         impl<R: Record> IndexVisitor<R> for Changed<'_, R> {
             #[inline(always)]
             fn visit<I: Index<Record = R>>(&mut self) {
-                self.changed |= I::key(self.before) != I::key(self.after);
+                self.changed |= !I::key(self.before).is_key(&I::key(self.after));
             }
         }
         let mut changed = Changed { before, after: self.rows.get(id), changed: false };
@@ -109,7 +109,7 @@ impl<R: Record> Table<R> {
     /// As [`Table::reindex`], of a table without unique indexes, where nothing but the columns in indexes was kept.
     #[inline(always)]
     pub(crate) fn reindex_columns(&mut self, before: R::Indexed, id: RowId) -> Result<(), Refused> {
-        if self.rows.get(id).indexed() == before { Ok(()) } else { self.move_columns(before, id) }
+        if self.rows.get(id).has_indexed(&before) { Ok(()) } else { self.move_columns(before, id) }
     }
 
     /// The refusal of `row`, which left no trace: which unique index has its key under another number than its `own`,

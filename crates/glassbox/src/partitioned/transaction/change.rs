@@ -228,7 +228,11 @@ fn preserve_for_snapshot<R: Record>(table: &mut Table<R>, row: NonNull<R>) {
 /// Changing the primary key would leave the index pointing at a row that is another one.
 #[inline(always)]
 fn check_key<R: Record>(row: &R, key: &R::Key) {
-    assert!(row.key() == *key, "an update changed the primary key of table `{}`; delete and insert instead", R::TABLE);
+    assert!(
+        row.key().is_key(key),
+        "an update changed the primary key of table `{}`; delete and insert instead",
+        R::TABLE
+    );
 }
 
 /// The refusal of a row of a table without secondary indexes.

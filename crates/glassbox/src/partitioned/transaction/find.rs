@@ -118,5 +118,5 @@ pub(super) unsafe fn row_of<R: Record>(places: &Places, at: usize, key: &R::Key)
     }
     let row = NonNull::new((word & !UNSURE) as *mut R)?;
     // SAFETY: the word is the address of a live row of such a table.
-    (unsafe { row.as_ref() }.key() == *key).then_some(row)
+    (unsafe { row.as_ref() }.key().is_key(key)).then_some(row)
 }

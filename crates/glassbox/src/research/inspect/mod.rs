@@ -21,7 +21,7 @@ mod summary;
 mod verify;
 mod volume;
 
-pub use crate::record::layout::describe_type;
+pub use crate::record::layout::{describe_type, encode_value};
 pub use crate::record::{BadValue, Value};
 pub use crate::store::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
 pub(crate) use changes::apply_record;

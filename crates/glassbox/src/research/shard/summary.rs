@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::record::{DifferenceWords, TableSchema};
+use crate::record::{ColumnSchema, DifferenceWords, TableSchema};
 use crate::store::ProcedureEntry;
 
 /// Names, columns and versions of a [`Catalog`](crate::Catalog), in its order: calls and rows name tables and
@@ -116,7 +116,7 @@ fn of_tables(there: &TableSchema, here: &TableSchema) -> Option<String> {
         one_only: "is there only",
         other_only: "is here only",
     };
-    if let Some(difference) = there.difference(here, &WORDS) {
+    if let Some(difference) = there.difference(here, &WORDS, ColumnSchema::eq) {
         return Some(difference);
     }
     if there.access != here.access {

@@ -5,7 +5,7 @@
 //! none, the smallest key that could be in it takes the place of the last one given, and the descent begins again; so
 //! it comes to the left without ever waiting for a left sibling.
 
-use super::{Cursor, CursorPlace, CursorProgress, KeyBuffer, Step, last_key};
+use super::{Cursor, CursorPlace, CursorProgress, KeyBuffer, Step, key_buffer, last_key};
 use crate::classic::ids::{PageId, Rid};
 use crate::classic::page;
 use crate::classic::page::pages::Pages;
@@ -70,7 +70,7 @@ impl Cursor {
                     let left_node = tree.child_node(left, &left_page, 1)?;
                     self.check_progress(tree, left, &left_node, left_node.count.wrapping_sub(1))?;
                     let entries = left_node.entries();
-                    let end = tree.keys().smaller(entries, tree.keys().probe(self.low.get()));
+                    let end = tree.keys().smaller(entries, tree.keys().probe(&self.low));
                     place = CursorPlace { leaf: left, lsn: page::lsn(&left_page), at: entries.count(), end };
                     page = left_page;
                 }
@@ -97,7 +97,7 @@ impl Cursor {
         admit: &mut impl FnMut(InLeaf<Neighbour>) -> bool,
     ) -> Result<Result<(CursorPlace, P::Shared<'a>), Neighbour>, Error> {
         let keys = tree.keys();
-        let probe = keys.probe(self.high.get());
+        let probe = keys.probe(&self.high);
         let Leaf { id: leaf, header, page } = tree.leaf(|node| tree.child_at(node, probe))?;
         let node = header.on(&page);
         let at = keys.not_greater(node.entries(), probe);
@@ -107,7 +107,7 @@ impl Cursor {
             return Ok(Err(Neighbour::Beyond(next)));
         }
         self.progress = CursorProgress::Above;
-        let end = keys.smaller(node.entries(), keys.probe(self.low.get()));
+        let end = keys.smaller(node.entries(), keys.probe(&self.low));
         Ok(Ok((CursorPlace { leaf, lsn: page::lsn(&page), at, end }, page)))
     }
 
@@ -123,7 +123,7 @@ impl Cursor {
         loop {
             // The smallest key that the leaf could have, unless it is the first leaf.
             let mut least: Option<KeyBuffer> = None;
-            let probe = keys.probe(bound.get());
+            let probe = keys.probe(&bound);
             let count = |node: &Node<'_>| match below {
                 true => keys.smaller(node.entries(), probe),
                 false => keys.not_greater(node.entries(), probe),
@@ -131,14 +131,14 @@ impl Cursor {
             let Leaf { id: leaf, header, page } = tree.leaf(|node| {
                 let at = count(node).saturating_sub(1);
                 if at > 0 {
-                    least = Some(KeyBuffer::of(node.key(at)));
+                    least = Some(key_buffer(node.key(at)));
                 }
                 at
             })?;
             let node = header.on(&page);
             let at = count(&node);
             if at > 0 {
-                let end = keys.smaller(node.entries(), keys.probe(self.low.get()));
+                let end = keys.smaller(node.entries(), keys.probe(&self.low));
                 return Ok(Some((CursorPlace { leaf, lsn: page::lsn(&page), at, end: end.min(at) }, page)));
             }
             match least {

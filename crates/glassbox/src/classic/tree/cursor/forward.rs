@@ -58,7 +58,7 @@ impl Cursor {
             let right_page = tree.pages.fix_shared(right)?;
             let right_node = tree.child_node(right, &right_page, 1)?;
             self.check_progress(tree, right, &right_node, 0)?;
-            let end = tree.keys().not_greater(right_node.entries(), tree.keys().probe(self.high.get()));
+            let end = tree.keys().not_greater(right_node.entries(), tree.keys().probe(&self.high));
             place = CursorPlace { leaf: right, lsn: page::lsn(&right_page), at: 0, end };
             passed.push(std::mem::replace(&mut page, right_page));
         }
@@ -89,11 +89,11 @@ impl Cursor {
     ) -> Result<(CursorPlace, P::Shared<'a>), Error> {
         let keys = tree.keys();
         let given = self.progress == CursorProgress::Given;
-        let probe = keys.probe(if given { self.last.get() } else { self.low.get() });
+        let probe = keys.probe(if given { &self.last } else { &self.low });
         let Leaf { id: leaf, header, page } = tree.leaf(|node| tree.child_at(node, probe))?;
         let entries = header.on(&page).entries();
         let at = if given { keys.not_greater(entries, probe) } else { keys.smaller(entries, probe) };
-        let end = keys.not_greater(entries, keys.probe(self.high.get()));
+        let end = keys.not_greater(entries, keys.probe(&self.high));
         Ok((CursorPlace { leaf, lsn: page::lsn(&page), at, end }, page))
     }
 }

@@ -5,12 +5,12 @@ use crate::classic::page;
 use crate::record::Direction;
 
 /// A tree that has split, shrunk and grown, and the log of it.
-fn used(seed: u64) -> Fixture<IntegerKeys> {
-    let fixture = Fixture::new(IntegerKeys::new(8), 5);
+fn used(seed: u64, width: usize) -> Fixture<IntegerKeys> {
+    let fixture = Fixture::new(IntegerKeys::new(width), 5);
     let mut journal = fixture.log.journal();
     let mut dice = Dice(seed);
     for step in 0..400 {
-        let key = key(dice.below(80), 8);
+        let key = key(dice.below(80), width);
         if (step < 150) ^ (step > 320) {
             insert(&fixture, &mut journal, &key, rid(step));
         } else {
@@ -20,14 +20,21 @@ fn used(seed: u64) -> Fixture<IntegerKeys> {
     fixture
 }
 
+/// Keys of nodes of both formats.
+const WIDTHS: [usize; 2] = [8, 300];
+
 #[test]
 fn mutated_changes_are_refused_or_done() {
-    let fixture = used(1);
+    WIDTHS.into_iter().for_each(mutate);
+}
+
+fn mutate(width: usize) {
+    let fixture = used(1, width);
     let mut dice = Dice(2);
     let pages: Vec<(PageId, Vec<u8>)> = fixture.pages.contents().into_iter().collect();
     let log = fixture.log.0.lock().unwrap().clone();
     let (mut refused, mut done) = (0, 0);
-    for _ in 0..60_000 {
+    for _ in 0..40_000 {
         let mut bytes = log[dice.below(log.len() as u64) as usize].change.clone();
         for _ in 0..1 + dice.below(3) {
             let at = dice.below(bytes.len() as u64) as usize;
@@ -66,7 +73,11 @@ fn mutated_changes_are_refused_or_done() {
 /// Each change, undone on the page that it was applied to, gives the entries, siblings and level that were there.
 #[test]
 fn every_change_has_its_inverse() {
-    let fixture = used(3);
+    WIDTHS.into_iter().for_each(invert);
+}
+
+fn invert(width: usize) {
+    let fixture = used(3, width);
     let pages = MemoryPages::new(PAGE_BYTES);
     for logged in fixture.log.0.lock().unwrap().iter() {
         let mut page = pages.fix_exclusive(logged.page).unwrap();
@@ -85,12 +96,16 @@ fn every_change_has_its_inverse() {
 
 #[test]
 fn damaged_pages_are_errors() {
-    let fixture = used(5);
+    WIDTHS.into_iter().for_each(damage);
+}
+
+fn damage(width: usize) {
+    let fixture = used(5, width);
     let tree = fixture.tree();
     let pages = tree.pages().unwrap();
     let mut dice = Dice(7);
     let mut errors = 0;
-    for _ in 0..8000 {
+    for _ in 0..5000 {
         let id = pages[dice.below(pages.len() as u64) as usize];
         let whole = fixture.pages.fix_shared(id).unwrap().to_vec();
         {
@@ -110,10 +125,10 @@ fn damaged_pages_are_errors() {
             Some(Error::Damaged { .. }) => errors += 1,
             Some(other) => panic!("{other}"),
         };
-        damaged(tree.find(&key(dice.below(80), 8), |_| true).err());
+        damaged(tree.find(&key(dice.below(80), width), |_| true).err());
         damaged(tree.check().err());
         for direction in [Direction::Forward, Direction::Backward] {
-            let mut cursor = Cursor::new(direction, &key(0, 8), &key(90, 8));
+            let mut cursor = Cursor::new(direction, &key(0, width), &key(90, width));
             let mut steps = 0;
             loop {
                 steps += 1;
@@ -135,7 +150,7 @@ fn damaged_pages_are_errors() {
 
 #[test]
 fn check_names_what_is_wrong() {
-    let fixture = used(9);
+    let fixture = used(9, 8);
     let tree = fixture.tree();
     let pages = tree.pages().unwrap();
     assert!(pages.len() > 8);

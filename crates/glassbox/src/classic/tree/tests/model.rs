@@ -86,7 +86,7 @@ fn histories_with_few_entries_in_a_node() {
 
 #[test]
 fn histories_for_every_way_to_compare_keys() {
-    for width in [1, 3, 8, 9, 12, 16, 17, 24, 31, MAX_KEY_BYTES] {
+    for width in [1, 3, 8, 9, 12, 16, 17, 24, 31, 128, 255, 256, MAX_KEY_BYTES] {
         history(IntegerKeys::new(width), 5, width as u64, 900);
     }
     let part = |kind| KeyPart { kind, nullable: false };
