@@ -58,23 +58,23 @@ fn a_stopped_cluster_begins_to_agree_and_fails_over_by_itself() {
     }
 }
 
-/// Inputs after the checkpoints of partitions are in the log alone.
-#[test]
-fn the_input_log_of_a_stopped_cluster_becomes_the_group_s() {
+/// A cluster whose input log becomes the group's: `begun` is called when it runs, and inputs after the checkpoints of
+/// partitions are in the log alone.
+fn keeps_its_log(options: &[&str], others: &[&str], begun: impl Fn(&str)) {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("rows");
     let file = at.join("cluster.json");
     let file = text(&file);
-    let cluster = ["--scheme", "vll", "--dir", text(&at)];
+    let cluster = [options, &["--dir", text(&at)]].concat();
     let agreed = [&cluster[..], &["--log", "raft"]].concat();
     let status = || run(&["status", "--config", file]);
     let child = program(&tpcc(&cluster, &[], "60")).spawn().unwrap();
-    once(&[(" sequencer ", 1), (" primary ", 2)], status);
+    begun(file);
     while log_end(file) < 3_000 {}
     let before = log_end(file);
     let ran = interrupted(child);
     assert!(ran.status == Some(0) && ran.out.contains("all 13 conditions hold"), "{}{}", ran.out, ran.err);
-    let ran = run_well(&[&["agree", "--config", file], &OTHERS[..]].concat());
+    let ran = run_well(&[&["agree", "--config", file], others].concat());
     assert!(ran.out.contains("members 0 1 2"), "{}", ran.out);
     let child = program(&tpcc(&agreed, &[], "60")).spawn().unwrap();
     once(&[("sequencer, elected", 1)], status);
@@ -92,39 +92,20 @@ fn the_input_log_of_a_stopped_cluster_becomes_the_group_s() {
     }
 }
 
+#[test]
+fn the_input_log_of_a_stopped_cluster_becomes_the_group_s() {
+    keeps_its_log(&["--scheme", "vll"], &OTHERS, |file| {
+        once(&[(" sequencer ", 1), (" primary ", 2)], || run(&["status", "--config", file]));
+    });
+}
+
 /// A hot backup that was promoted has the log; the former sequencer, whose log ends earlier, becomes a member.
 #[test]
 fn the_sequencer_s_hot_backups_become_members() {
-    let dir = tempfile::tempdir().unwrap();
-    let at = dir.path().join("rows");
-    let file = at.join("cluster.json");
-    let file = text(&file);
-    let cluster = ["--scheme", "deterministic-locks", "--coordinators", "3", "--dir", text(&at)];
-    let agreed = [&cluster[..], &["--log", "raft"]].concat();
-    let status = || run(&["status", "--config", file]);
-    let child = program(&tpcc(&cluster, &[], "60")).spawn().unwrap();
-    once(&[("hot backup of the sequencer", 2), (" primary ", 2)], status);
-    run_well(&["promote", "--config", file, "sequencer"]);
-    while log_end(file) < 3_000 {}
-    let before = log_end(file);
-    let ran = interrupted(child);
-    assert!(ran.status == Some(0) && ran.out.contains("all 13 conditions hold"), "{}{}", ran.out, ran.err);
-    let ran = run_well(&["agree", "--config", file]);
-    assert!(ran.out.contains("members 0 1 2"), "{}", ran.out);
-    let child = program(&tpcc(&agreed, &[], "60")).spawn().unwrap();
-    once(&[("sequencer, elected", 1)], status);
-    let after = log_end(file);
-    assert!(after >= before, "epoch {after} after epoch {before}: the log was lost");
-    once(&[("sequencer, elected", 1), ("no member of the group", 2)], status);
-    run_well(&["members", "--config", file, "0", "1", "2"]);
-    once(&[("sequencer, elected", 1), ("member of the log's group", 2)], status);
-    let ran = interrupted(child);
-    let right = ran.out.matches("all 13 conditions hold").count();
-    assert!(ran.status == Some(0) && right == 2, "{}{}", ran.out, ran.err);
-    let ran = run_well(&tpcc(&agreed, &["--incidents", "1"], "1"));
-    for words in ["none is lost", "all 13 conditions hold"] {
-        assert!(ran.out.contains(words), "no `{words}` in {}", ran.out);
-    }
+    keeps_its_log(&["--scheme", "deterministic-locks", "--coordinators", "3"], &[], |file| {
+        once(&[("hot backup of the sequencer", 2), (" primary ", 2)], || run(&["status", "--config", file]));
+        run_well(&["promote", "--config", file, "sequencer"]);
+    });
 }
 
 /// The logs and transactions of several coordinators are not taken over.

@@ -3,14 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{self, Deserialize, Deserializer, Visitor};
-use serde::ser::{Serialize, Serializer};
-
 use super::calendar::{self, DAY};
-use super::column::{BadColumn, Column, KeyColumn};
-use super::encoded::{EncodedKey, KeyWriter};
-use super::schema::ColumnType;
-use super::sound::Sound;
+use super::meaningful_number::meaningful_number;
 
 /// A day of the Gregorian calendar: days since 1970-01-01, negative before.
 ///
@@ -112,140 +106,19 @@ impl FromStr for TimeOfDay {
     }
 }
 
-impl Column for Date {
-    const TYPE: ColumnType = ColumnType::Date;
-    const WIDTH: usize = 4;
-
-    #[inline(always)]
-    fn store(&self, out: &mut [u8]) {
-        self.0.store(out);
-    }
-
-    #[inline(always)]
-    fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
-        i32::load(bytes).map(Self)
-    }
-
-    #[inline(always)]
-    fn load_sound(bytes: Sound<'_>) -> Self {
-        Self(i32::load_sound(bytes))
-    }
-}
-
-impl KeyColumn for Date {
-    const KEY_WIDTH: usize = 4;
-
-    #[inline(always)]
-    fn push<E: EncodedKey>(&self, to: &mut KeyWriter<E>) {
-        KeyColumn::push(&self.0, to);
-    }
-
-    #[inline(always)]
-    fn from_key(bytes: &[u8]) -> Result<Self, BadColumn> {
-        i32::from_key(bytes).map(Self)
-    }
-
-    #[inline(always)]
-    fn placement(&self) -> u64 {
-        self.0 as u64
-    }
-}
-
 impl Date {
     const fn of_number(days: i32) -> Option<Self> {
         Some(Self(days))
     }
 }
 
-impl TimeOfDay {
-    fn read(micros: i64) -> Result<Self, BadColumn> {
-        Self::from_micros(micros).ok_or(BadColumn { expected: "time of day" })
-    }
-}
-
-impl Column for TimeOfDay {
-    const TYPE: ColumnType = ColumnType::TimeOfDay;
-    const WIDTH: usize = 8;
-
-    #[inline(always)]
-    fn store(&self, out: &mut [u8]) {
-        self.0.store(out);
-    }
-
-    #[inline(always)]
-    fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
-        i64::load(bytes).and_then(Self::read)
-    }
-
-    #[inline(always)]
-    fn load_sound(bytes: Sound<'_>) -> Self {
-        Self(i64::load_sound(bytes))
-    }
-}
-
-impl KeyColumn for TimeOfDay {
-    const KEY_WIDTH: usize = 8;
-
-    #[inline(always)]
-    fn push<E: EncodedKey>(&self, to: &mut KeyWriter<E>) {
-        KeyColumn::push(&self.0, to);
-    }
-
-    #[inline(always)]
-    fn from_key(bytes: &[u8]) -> Result<Self, BadColumn> {
-        i64::from_key(bytes).and_then(Self::read)
-    }
-
-    #[inline(always)]
-    fn placement(&self) -> u64 {
-        self.0 as u64
-    }
-}
-
-/// Text for people, a number otherwise.
-macro_rules! text_or_number {
-    ($type:ty, $number:ty, $from:expr, $expecting:literal) => {
-        impl Serialize for $type {
-            #[inline]
-            fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
-                if serializer.is_human_readable() { serializer.collect_str(self) } else { self.0.serialize(serializer) }
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $type {
-            #[inline]
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                /// Reads it from its text.
-                struct FromText;
-
-                impl Visitor<'_> for FromText {
-                    type Value = $type;
-
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str($expecting)
-                    }
-
-                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
-                        text.parse().map_err(E::custom)
-                    }
-                }
-
-                if deserializer.is_human_readable() {
-                    return deserializer.deserialize_str(FromText);
-                }
-                let number = <$number>::deserialize(deserializer)?;
-                $from(number).ok_or_else(|| de::Error::custom(concat!("not ", $expecting)))
-            }
-        }
-    };
-}
-
-text_or_number!(Date, i32, Date::of_number, "a date, like \"2024-02-29\"");
-text_or_number!(TimeOfDay, i64, TimeOfDay::from_micros, "a time of day, like \"12:34:56\"");
+meaningful_number!(Date, i32, Date::of_number, "date", "a date, like \"2024-02-29\"");
+meaningful_number!(TimeOfDay, i64, TimeOfDay::from_micros, "time of day", "a time of day, like \"12:34:56\"");
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::Column;
 
     #[test]
     fn dates_have_a_text() {

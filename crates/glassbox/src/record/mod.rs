@@ -14,6 +14,7 @@ mod encoded;
 mod float;
 mod key;
 pub(crate) mod layout;
+mod meaningful_number;
 mod parsed;
 mod row;
 mod schema;

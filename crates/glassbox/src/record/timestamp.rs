@@ -3,14 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::de::{self, Deserialize, Deserializer, Visitor};
-use serde::ser::{Serialize, Serializer};
-
 use super::calendar::{self, DAY, SECOND};
-use super::column::{BadColumn, Column, KeyColumn};
-use super::encoded::{EncodedKey, KeyWriter};
-use super::schema::ColumnType;
-use super::sound::Sound;
+use super::meaningful_number::meaningful_number;
 
 /// Microseconds since 1970-01-01 00:00 UTC; negative before.
 ///
@@ -43,45 +37,6 @@ impl Timestamp {
     #[inline(always)]
     pub const fn micros(self) -> i64 {
         self.0
-    }
-}
-
-impl Column for Timestamp {
-    const TYPE: ColumnType = ColumnType::Timestamp;
-    const WIDTH: usize = 8;
-
-    #[inline(always)]
-    fn store(&self, out: &mut [u8]) {
-        self.0.store(out);
-    }
-
-    #[inline(always)]
-    fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
-        i64::load(bytes).map(Self)
-    }
-
-    #[inline(always)]
-    fn load_sound(bytes: Sound<'_>) -> Self {
-        Self(i64::load_sound(bytes))
-    }
-}
-
-impl KeyColumn for Timestamp {
-    const KEY_WIDTH: usize = 8;
-
-    #[inline(always)]
-    fn push<E: EncodedKey>(&self, to: &mut KeyWriter<E>) {
-        KeyColumn::push(&self.0, to);
-    }
-
-    #[inline(always)]
-    fn from_key(bytes: &[u8]) -> Result<Self, BadColumn> {
-        i64::from_key(bytes).map(Self)
-    }
-
-    #[inline(always)]
-    fn placement(&self) -> u64 {
-        self.0 as u64
     }
 }
 
@@ -119,35 +74,8 @@ fn parse(text: &str) -> Option<i64> {
     i64::try_from(micros).ok()
 }
 
-impl Serialize for Timestamp {
-    #[inline]
-    fn serialize<T: Serializer>(&self, serializer: T) -> Result<T::Ok, T::Error> {
-        if serializer.is_human_readable() { serializer.collect_str(self) } else { self.0.serialize(serializer) }
-    }
+const fn of_number(micros: i64) -> Option<Timestamp> {
+    Some(Timestamp(micros))
 }
 
-impl<'de> Deserialize<'de> for Timestamp {
-    #[inline]
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        if deserializer.is_human_readable() {
-            deserializer.deserialize_str(TimestampText)
-        } else {
-            i64::deserialize(deserializer).map(Self)
-        }
-    }
-}
-
-/// Reads a time from its text.
-struct TimestampText;
-
-impl Visitor<'_> for TimestampText {
-    type Value = Timestamp;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a time as of RFC 3339, like \"2024-02-29T12:34:56Z\"")
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
-        text.parse().map_err(E::custom)
-    }
-}
+meaningful_number!(Timestamp, i64, of_number, "timestamp", "a time as of RFC 3339, like \"2024-02-29T12:34:56Z\"");

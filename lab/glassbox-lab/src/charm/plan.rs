@@ -105,7 +105,7 @@ pub(super) struct Cell {
     pub row: String,
     pub x: f64,
     pub warehouses: u16,
-    /// What its pool is chosen by.
+    /// The number by which its pool is chosen.
     pub pool: PoolTarget,
     /// With the size of the pool still to be filled in.
     pub run: RunSettings,

@@ -56,8 +56,8 @@ fn a_primary_answers_calls_from_before_its_beginning() {
     assert_eq!(answered.collect::<Vec<_>>(), [2, 4]);
 }
 
-/// Else a crash would leave the former log and another base after it, as of a sequencer that begins to agree: the two
-/// would lead two groups.
+/// A crash in between would leave the former log and another base after it, as of a sequencer that begins to agree: the
+/// two would lead two groups.
 #[test]
 fn a_former_hot_backup_discards_its_log_before_it_writes_another_journal() {
     let order = OrderSettings { agreement: Some(AgreementSettings::default()), members: 1, ..OrderSettings::new() };

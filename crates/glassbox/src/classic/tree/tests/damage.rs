@@ -34,7 +34,7 @@ fn mutate(width: usize) {
     let pages: Vec<(PageId, Vec<u8>)> = fixture.pages.contents().into_iter().collect();
     let log = fixture.log.0.lock().unwrap().clone();
     let (mut refused, mut done) = (0, 0);
-    for _ in 0..40_000 {
+    for _ in 0..60_000 {
         let mut bytes = log[dice.below(log.len() as u64) as usize].change.clone();
         for _ in 0..1 + dice.below(3) {
             let at = dice.below(bytes.len() as u64) as usize;
@@ -105,7 +105,7 @@ fn damage(width: usize) {
     let pages = tree.pages().unwrap();
     let mut dice = Dice(7);
     let mut errors = 0;
-    for _ in 0..5000 {
+    for _ in 0..8000 {
         let id = pages[dice.below(pages.len() as u64) as usize];
         let whole = fixture.pages.fix_shared(id).unwrap().to_vec();
         {
