@@ -4,7 +4,6 @@ use glassbox::research::shard::{Call, Route};
 
 use crate::client::ordered_call::SearchStep;
 use crate::client::router::{CallState, Router};
-use crate::protocol::address::Address;
 use crate::protocol::input::InputKeys;
 use crate::protocol::message::{Message, Outcome, ReconnaissanceRequest, ReconnaissanceResult, Submission};
 use crate::protocol::outbox::Outbox;
@@ -81,7 +80,6 @@ impl Router {
     /// Receives a participant's part of an outcome; the call's number if that ends it.
     pub(crate) fn partially_answered(
         &mut self,
-        from: Address,
         (id, attempt): (u64, u32),
         outcome: Outcome,
         now_us: u64,
@@ -93,8 +91,8 @@ impl Router {
         };
         if !ordered.awaits_answer(attempt) {
             // Another participant was refused keys too.
-            if let (Outcome::Undeclared(keys), Some(partition)) = (&outcome, from.partition()) {
-                ordered.note_volatile(partition, keys);
+            if let Outcome::Undeclared(partition, keys) = &outcome {
+                ordered.note_volatile(*partition, keys);
             }
             return None;
         }
@@ -103,8 +101,8 @@ impl Router {
                 let all = ordered.add_parts(parts)?;
                 self.answered(id, Outcome::Done(all), now_us, out)
             }
-            Outcome::Undeclared(keys) => {
-                ordered.note_undeclared(from.partition()?, &keys);
+            Outcome::Undeclared(partition, keys) => {
+                ordered.note_undeclared(partition, &keys);
                 let (call, partitions, home) = (call.clone(), ordered.participants, called.home);
                 self.undeclared += 1;
                 let route = Route { partitions, home, shared: Vec::new(), is_complete: false };

@@ -64,7 +64,7 @@ impl Answered {
             }
             Outcome::Aborted(reason) => Err(reason.into()),
             Outcome::Elsewhere(_) => Err(bad("a call ended on too few partitions".to_owned())),
-            Outcome::Undeclared(_) => Err(bad("a call ended with too few keys".to_owned())),
+            Outcome::Undeclared(..) => Err(bad("a call ended with too few keys".to_owned())),
             Outcome::Failed(failure) => Err((*failure).into()),
             Outcome::Unknown => Err(Error::OutcomeUnknown { reason: UNKNOWN.to_owned() }),
         }
@@ -297,7 +297,7 @@ impl Router {
                 self.answered(id, outcome, now_us, out).map_or_else(EndedCalls::new, |id| smallvec![id])
             }
             Message::PartialAnswer { id, attempt, outcome } => {
-                self.partially_answered(from, (id, attempt), outcome, now_us, out).into_iter().collect()
+                self.partially_answered((id, attempt), outcome, now_us, out).into_iter().collect()
             }
             Message::Reconnoitred(result) => self.reconnoitred(*result, now_us, out).into_iter().collect(),
             // A member that has lost its role can only answer calls.

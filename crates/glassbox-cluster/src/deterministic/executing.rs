@@ -6,6 +6,7 @@ use glassbox::research::shard::{
 };
 
 use crate::protocol::input::{Input, InputId, InputKeys};
+use crate::protocol::message::Outcome;
 
 /// A transaction that has requested its locks and has not ended.
 #[derive(Debug)]
@@ -31,8 +32,8 @@ pub(crate) struct ExecutingTxn {
     pub(super) wanted: Vec<(u8, Vec<RemoteRead>)>,
     /// The participants that can commit.
     pub(super) votes: PartitionSet,
-    /// Whether another participant cannot commit.
-    pub(super) is_aborted: bool,
+    /// The outcome, if another participant cannot commit.
+    pub(super) refusal: Option<Outcome>,
     /// The undo buffer and output of its run, while votes are missing.
     pub(super) done: Option<(Kept, Output)>,
 }
@@ -54,7 +55,7 @@ impl ExecutingTxn {
             unasked: Vec::new(),
             wanted: Vec::new(),
             votes: PartitionSet::EMPTY,
-            is_aborted: false,
+            refusal: None,
             done: None,
         }
     }

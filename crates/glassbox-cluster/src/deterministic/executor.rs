@@ -566,16 +566,11 @@ impl Executor {
                     self.send_wanted(place, out);
                 }
             }
-            ExchangeContent::Vote(true) => {
+            ExchangeContent::Vote => {
                 txn.votes.insert(from.into());
                 self.commit_if_decided(place, out);
             }
-            ExchangeContent::Vote(false) => {
-                txn.is_aborted = true;
-                if txn.has_begun {
-                    self.end(place, None, out);
-                }
-            }
+            ExchangeContent::Refusal(outcome) => self.refused(place, *outcome, out),
         }
     }
 

@@ -260,7 +260,7 @@ mod tests {
     }
 
     fn vote(epoch: u64) -> Exchange {
-        Exchange { input: InputId { epoch, index: 0 }, from: 0, content: ExchangeContent::Vote(true) }
+        Exchange { input: InputId { epoch, index: 0 }, from: 0, content: ExchangeContent::Vote }
     }
 
     /// Of two sets, one replica of partition 1 is behind the other one.

@@ -11,8 +11,8 @@ use crate::protocol::outbox::{Outbox, Work};
 use crate::scheduler::{LogPlace, MakeScheduler};
 
 /// The outcome of a run that would have touched a key outside of its set.
-fn undeclared(watch: DeclaredWatch<'_>) -> Outcome {
-    Outcome::Undeclared(Box::new(watch.undeclared.expect("the watch has refused a key")))
+fn undeclared(partition: usize, watch: DeclaredWatch<'_>) -> Outcome {
+    Outcome::Undeclared(partition as u8, Box::new(watch.undeclared.expect("the watch has refused a key")))
 }
 
 impl Executor {
@@ -22,14 +22,14 @@ impl Executor {
         let txn = self.active.get_mut(&place).expect("a ready transaction is active");
         txn.has_begun = true;
         if let Some(problem) = txn.problem.clone().map(Failure::protocol) {
-            return self.end(place, Some(Outcome::Failed(problem)), out);
+            return self.end(place, Outcome::Failed(problem), out);
         }
         if !txn.input.participants.is_single() {
             let shared = self.shard.route(&txn.input.call).map(|route| route.shared).unwrap_or_default();
             let owners = shared.iter().fold(PartitionSet::EMPTY, |all, read| all.union(read.partitions));
             let missing = owners.difference(txn.input.participants);
             if !missing.is_empty() {
-                return self.end(place, Some(Outcome::Elsewhere(missing)), out);
+                return self.end(place, Outcome::Elsewhere(missing), out);
             }
             let (own, others): (Vec<_>, Vec<_>) = shared.into_iter().partition(|read| read.partitions.contains(me));
             txn.expect(others);
@@ -39,11 +39,12 @@ impl Executor {
             }
             self.send_wanted(place, out);
         }
-        match self.active.get(&place) {
-            // Only now: the participant that aborted has read these rows, and does so again if it is restarted.
-            Some(txn) if txn.is_aborted => self.end(place, None, out),
-            Some(txn) if txn.can_run_on() => self.run(place, out),
-            _ => {}
+        let Some(txn) = self.active.get_mut(&place) else { return };
+        // Only now: the participant that refused has read these rows, and does so again if it is restarted.
+        if let Some(outcome) = txn.refusal.take() {
+            self.end(place, outcome, out);
+        } else if txn.can_run_on() {
+            self.run(place, out);
         }
     }
 
@@ -77,9 +78,9 @@ impl Executor {
             let find = |read| self.shard.find(read, Some(&mut watch)).transpose();
             match reads.iter().map(find).collect::<Option<Result<Vec<_>, _>>>() {
                 Some(Ok(rows)) => self.send_exchange(to, input, ExchangeContent::Rows(rows), out),
-                Some(Err(problem)) => return self.end(place, Some(Outcome::Failed(Failure::protocol(problem))), out),
+                Some(Err(problem)) => return self.end(place, Outcome::Failed(Failure::protocol(problem)), out),
                 // It is not locked.
-                None if has_votes => return self.end(place, Some(undeclared(watch)), out),
+                None if has_votes => return self.end(place, undeclared(self.shard.index(), watch), out),
                 None => return self.break_promise(place, "shares a row that it does not declare"),
             }
         }
@@ -99,15 +100,14 @@ impl Executor {
         }
     }
 
-    /// Sends the others whether this participant can commit. Each may end with the vote, so one that has rows which
-    /// this run has read, and did not have to ask for, is asked for them before: it keeps them for the next run, after
-    /// a restart of this process.
-    fn vote(&mut self, place: LogPlace, can_commit: bool, out: &mut Outbox) {
+    /// Sends the others a vote or refusal. Each may end with it, so one that has rows which this run has read, and did
+    /// not have to ask for, is asked for them before: it keeps them for the next run, after a restart of this process.
+    fn vote(&mut self, place: LogPlace, vote: &ExchangeContent, out: &mut Outbox) {
         let unasked = self.active.get_mut(&place).expect("it is active").take_unasked();
         if !unasked.is_empty() {
             self.ask(place, unasked, out);
         }
-        self.send_to_others(place, &ExchangeContent::Vote(can_commit), out);
+        self.send_to_others(place, vote, out);
     }
 
     /// Runs a transaction that has its locks and, as far as is known, all remote rows.
@@ -117,7 +117,6 @@ impl Executor {
         let task = Task { participants: txn.input.participants, given: &txn.given };
         let (mut kept, mut watch) = (Kept::default(), txn.keys.watch());
         let ran = self.shard.run(&txn.input.call, task, Some(&mut kept), Some(&mut watch));
-        let refused = matches!(ran, Ran::Refused).then(|| undeclared(watch));
         out.did(match (&ran, is_single) {
             (Ran::Done(_), true) => Work::Single { undo: true, watched: true },
             (Ran::Done(_), false) => Work::Fragment { watched: true },
@@ -130,7 +129,7 @@ impl Executor {
             Ran::Done(output) => {
                 txn.done = Some((kept, output));
                 if has_votes {
-                    self.vote(place, true, out);
+                    self.vote(place, &ExchangeContent::Vote, out);
                 }
                 self.commit_if_decided(place, out);
             }
@@ -141,10 +140,13 @@ impl Executor {
                 }
                 self.ask(place, new, out);
             }
-            Ran::Aborted(reason) => self.end(place, Some(Outcome::Aborted(reason)), out),
-            Ran::Elsewhere(partitions) => self.end(place, Some(Outcome::Elsewhere(partitions)), out),
-            Ran::Refused => self.end(place, refused, out),
-            Ran::Failed(failure) => self.end(place, Some(Outcome::Failed(failure)), out),
+            Ran::Aborted(reason) => self.end(place, Outcome::Aborted(reason), out),
+            Ran::Elsewhere(partitions) => self.end(place, Outcome::Elsewhere(partitions), out),
+            Ran::Refused => {
+                let outcome = undeclared(self.shard.index(), watch);
+                self.end(place, outcome, out);
+            }
+            Ran::Failed(failure) => self.end(place, Outcome::Failed(failure), out),
             Ran::Broken(broken) => self.broken = Some(format!("partition {}: {broken}", self.index())),
         }
     }
@@ -221,23 +223,30 @@ impl Executor {
         self.remove(place, out);
     }
 
-    /// Ends a transaction without a change. `outcome`: why; `None`: another participant says why. A participant that
-    /// has not voted votes even then: the vote that it ends by may be kept by replicas of another set alone, and be
-    /// lost with them, before one of its own set is restarted.
-    pub(super) fn end(&mut self, place: LogPlace, outcome: Option<Outcome>, out: &mut Outbox) {
+    /// Another participant has refused a transaction. This one tells the client too: those that told it before may
+    /// have been restarted since it asked, or be disconnected from it.
+    pub(super) fn refused(&mut self, place: LogPlace, outcome: Outcome, out: &mut Outbox) {
         let txn = self.active.get_mut(&place).expect("it is active");
-        let has_voted = txn.done.is_some();
-        if let Some((kept, _)) = txn.done.take() {
+        if !txn.has_begun {
+            txn.refusal = Some(outcome);
+        } else if let Some((kept, _)) = txn.done.take() {
             out.did(Work::Undo);
             self.shard.undo(kept);
-        }
-        let has_votes = txn.has_votes;
-        if has_votes && (outcome.is_some() || !has_voted) {
-            self.vote(place, false, out);
-        }
-        if let Some(outcome) = outcome {
             self.answer(&self.active[&place], outcome, out);
+            self.remove(place, out);
+        } else {
+            self.end(place, outcome, out);
         }
+    }
+
+    /// Ends a transaction that has not voted, without a change. It refuses the transaction, also if another participant
+    /// did: that refusal may be kept by replicas of another set alone, and be lost with them, before one of its own set
+    /// is restarted.
+    pub(super) fn end(&mut self, place: LogPlace, outcome: Outcome, out: &mut Outbox) {
+        if self.active[&place].has_votes {
+            self.vote(place, &ExchangeContent::Refusal(Box::new(outcome.clone())), out);
+        }
+        self.answer(&self.active[&place], outcome, out);
         self.remove(place, out);
     }
 

@@ -428,6 +428,7 @@ impl Sequencer {
         for at in 0..self.followers.len() {
             let Follower { replica, again, .. } = self.followers[at];
             if let Some(after) = again.after.filter(|_| self.may_have_more(again, now_us)) {
+                self.followers[at].again.after = None;
                 self.resume(replica, after, now_us, out);
             }
         }

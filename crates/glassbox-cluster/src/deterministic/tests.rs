@@ -11,8 +11,8 @@ use super::sequencer::Sequencer;
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{Configuration, SchedulerKind, SchemeKind};
 use crate::protocol::entry::{Base, Entry};
-use crate::protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys};
-use crate::protocol::message::{FragmentWork, Message, ReconnaissanceRequest, StopReason, Submission};
+use crate::protocol::input::{Exchange, ExchangeContent, Input, InputBatch, InputId, InputKeys, OrderSettings};
+use crate::protocol::message::{FragmentWork, Message, Outcome, ReconnaissanceRequest, StopReason, Submission};
 use crate::protocol::outbox::{Action, Outbox};
 
 const SCHEME: SchemeKind = SchemeKind::Deterministic(SchedulerKind::Serial);
@@ -35,12 +35,14 @@ struct Logged {
     /// Replicas that were told that they lack nothing more.
     complete: Vec<Address>,
     asked: Vec<Address>,
+    stopped: Vec<Address>,
     base: Option<Base>,
 }
 
 impl Logged {
     fn new(sequencer: Sequencer) -> Self {
-        Self { sequencer, entries: Vec::new(), sent: Vec::new(), complete: Vec::new(), asked: Vec::new(), base: None }
+        let (sent, complete, asked, stopped) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { sequencer, entries: Vec::new(), sent, complete, asked, stopped, base: None }
     }
 
     fn begun() -> Self {
@@ -72,6 +74,7 @@ impl Logged {
                 Action::Send(to, Message::Inputs(batch)) if batch.inputs.is_empty() => self.complete.push(to),
                 Action::Send(to, Message::Inputs(batch)) => self.sent.push((to, *batch)),
                 Action::Send(to, Message::WriteCheckpoint) => self.asked.push(to),
+                Action::Send(to, Message::Stop { .. }) => self.stopped.push(to),
                 Action::Base(base) => {
                     self.entries.clear();
                     self.base = Some(*base);
@@ -167,9 +170,10 @@ fn a_stopped_replica_stays_stopped_when_its_checkpoint_ends() {
     }
 }
 
-/// The other one's vote may be kept by replicas of another set alone, and be lost with them.
+/// The other one's refusal may be kept by replicas of another set alone, and be lost with them; and the client may wait
+/// for this one: the other one does not answer inputs from before its restart.
 #[test]
-fn a_participant_that_ends_by_the_vote_of_another_one_votes_itself() {
+fn a_participant_that_ends_by_the_refusal_of_another_one_passes_it_on_and_answers_the_client() {
     let shard = Shard::new(&catalog(), 0, 2, 1 << 20).unwrap();
     let stamp = Stamp { procedure: 0, now: Timestamp::default(), seed: 0 };
     let keys = [(0, 1), (1, 1)].into_iter().collect();
@@ -184,16 +188,20 @@ fn a_participant_that_ends_by_the_vote_of_another_one_votes_itself() {
     let kind = SchedulerKind::Vll;
     let mut executor = Executor::recovered(partition(0), shard, kind, &configuration(), base, &mut out);
     executor.handle(ME, Message::Inputs(InputBatch::of(&[input], 0, (4, 5, 1)).unwrap()), &mut out);
-    let exchange = Exchange { input: InputId { epoch: 5, index: 0 }, from: 1, content: ExchangeContent::Vote(false) };
-    out.actions.clear();
-    executor.handle(partition(1), Message::Exchange(Box::new(exchange)), &mut out);
-    let is_vote = |action: &Action| match action {
-        Action::Send(to, Message::Exchange(exchange)) => {
-            *to == partition(1) && exchange.content == ExchangeContent::Vote(false)
-        }
-        _ => false,
+    let outcome = Outcome::Elsewhere(PartitionSet::of(3));
+    let refusal = |from| {
+        let content = ExchangeContent::Refusal(Box::new(outcome.clone()));
+        Message::Exchange(Box::new(Exchange { input: InputId { epoch: 5, index: 0 }, from, content }))
     };
-    assert_eq!(out.actions.iter().filter(|action| is_vote(action)).count(), 1, "{:?}", out.actions);
+    out.actions.clear();
+    executor.handle(partition(1), refusal(1), &mut out);
+    let sent = |to: Address, message: &Message| {
+        let is_it = |action: &&Action| matches!(action, Action::Send(at, it) if (*at, it) == (to, message));
+        out.actions.iter().filter(is_it).count()
+    };
+    assert_eq!(sent(partition(1), &refusal(0)), 1, "{:?}", out.actions);
+    let answer = Message::PartialAnswer { id: 1, attempt: 1, outcome: outcome.clone() };
+    assert_eq!(sent(CLIENT, &answer), 1, "{:?}", out.actions);
 }
 
 /// Clients take the first answer of a partition's replicas.
@@ -317,6 +325,30 @@ fn a_replica_that_is_cut_off_slows_no_other_one_down() {
         logged.sent.len()
     };
     assert_eq!([false, true].map(at_once), [64, 4_096]);
+}
+
+/// It was stopped at each tick, and the next tick was due at once, for ever.
+#[test]
+fn a_replica_that_waits_for_more_of_the_log_is_stopped_once() {
+    let mut logged = Logged::begun_in(&Configuration::first(2, 2, SCHEME));
+    logged.sequencer.set_order(OrderSettings { catch_up_mb_s: 1, ..OrderSettings::new() });
+    (0..200).for_each(|_| logged.submit_to(0));
+    logged.sent.clear();
+    let waiting = Address::Replica { partition: 0, replica: 1 };
+    logged.handle(waiting, Message::ResumeAfter(0));
+    let (_, last) = logged.sent.pop().unwrap();
+    assert!(last.has_more);
+    logged.handle(waiting, Message::ResumeAfter(last.epoch));
+    let input = last.inputs[0].clone();
+    let mut out = Outbox::default();
+    logged.sequencer.halt(0, &StopReason::Undecided { epoch: 1, input }, &mut out);
+    logged.carry_out(std::mem::take(&mut out));
+    logged.stopped.clear();
+    let due_us = logged.sequencer.next_tick_us().expect("it waits for more");
+    logged.sequencer.tick(due_us, &mut out);
+    logged.carry_out(out);
+    assert_eq!(logged.stopped, [waiting]);
+    assert_eq!(logged.sequencer.next_tick_us(), None);
 }
 
 #[test]

@@ -183,6 +183,11 @@ impl AgreedLog {
         self.broken.clone().or_else(|| self.agreement.failed())
     }
 
+    /// All replicas that may have a place.
+    pub(crate) fn replicas(&self) -> BTreeSet<Address> {
+        self.first.replicas()
+    }
+
     /// The input log as far as it is decided, for a sequencer, whose journal is the agreement.
     pub(crate) fn log(&self) -> HotBackup {
         self.agreed.log.clone().with_journal(self.me)

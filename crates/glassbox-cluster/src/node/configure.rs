@@ -315,14 +315,16 @@ impl Member {
         match effect {
             Effect::Configured(next, placed) => {
                 let (is_new, next) = (next.epoch > self.configuration.epoch, *next);
-                let before = self.configuration.replicas();
                 if let Role::Sequencer(sequencer) = &mut self.role {
                     placed.iter().filter(|it| it.joins).for_each(|it| sequencer.note_joining(it.replica));
                 }
                 self.configure(next, now_us, out);
-                if is_new && matches!(self.role, Role::Sequencer(_) | Role::Coordinator(_)) {
-                    // The others of the group decide it themselves.
-                    for replica in before.union(&self.configuration.replicas()) {
+                if is_new
+                    && matches!(self.role, Role::Sequencer(_) | Role::Coordinator(_))
+                    && let Some(agreed) = &self.agreed
+                {
+                    // The others of the group decide it themselves. One that a predecessor has left out may not know.
+                    for replica in agreed.replicas().union(&self.configuration.replicas()) {
                         let configuration = Box::new(self.configuration.clone());
                         let message = match placed.iter().find(|placed| placed.replica == *replica) {
                             Some(&Place { life, joins, .. }) => Message::Placed { life, joins, configuration },

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{AgreementSettings, Configuration};
+use crate::protocol::message::Outcome;
 
 /// The maximum of bytes of the arguments of a call on a cluster: with its epoch it is one frame, and one record.
 pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
@@ -251,7 +252,8 @@ impl Exchange {
         let rows = match &self.content {
             ExchangeContent::Rows(rows) => rows.iter().map(|row| row.rows.len() + size_of_val(row)).sum(),
             ExchangeContent::Wants(wants) => wants.len() * size_of::<RemoteRead>(),
-            ExchangeContent::Vote(_) => 0,
+            ExchangeContent::Vote => 0,
+            ExchangeContent::Refusal(_) => size_of::<Outcome>(),
         };
         rows + size_of::<Self>()
     }
@@ -264,6 +266,8 @@ pub enum ExchangeContent {
     Rows(Vec<RemoteReadResult>),
     /// The sender's run needs these rows of the receiver.
     Wants(Vec<RemoteRead>),
-    /// The sender can commit its part, or cannot, so that the transaction aborts.
-    Vote(bool),
+    /// The sender can commit its part.
+    Vote,
+    /// The sender cannot commit its part, or another participant cannot: the transaction aborts, with this outcome.
+    Refusal(Box<Outcome>),
 }

@@ -551,8 +551,8 @@ pub enum Outcome {
     Failed(Box<Failure>),
     /// The outcome is unknown: the party that would have answered has failed.
     Unknown,
-    /// To be submitted again: a run would have touched these keys, which are outside of its set.
-    Undeclared(Box<KeyRequest>),
+    /// To be submitted again: the run of this partition would have touched these keys, which are outside of its set.
+    Undeclared(u8, Box<KeyRequest>),
 }
 
 impl Fragment {

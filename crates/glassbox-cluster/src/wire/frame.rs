@@ -8,7 +8,7 @@
 /// Bytes of a frame before its payload.
 pub const HEADER_BYTES: usize = 40;
 /// The version of the protocol.
-pub const VERSION: u16 = 17;
+pub const VERSION: u16 = 18;
 /// The maximum payload.
 pub const MAX_PAYLOAD_BYTES: usize = 16 << 20;
 /// The maximum payload before the other side is identified.
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn golden_bytes() {
-        let mut golden = b"GBX\xC1\x11\x00\x04\x00".to_vec();
+        let mut golden = b"GBX\xC1\x12\x00\x04\x00".to_vec();
         golden.extend([7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0]);
         let checksum = crc32c::crc32c_append(crc32c::crc32c(&golden), b"payload");
         golden.extend(checksum.to_le_bytes());

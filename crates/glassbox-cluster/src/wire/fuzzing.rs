@@ -109,7 +109,7 @@ fn waits() -> Wait {
 }
 
 /// The messages of deterministic schemes, and of two-phase locking.
-fn deterministic(call: &Call) -> [Message; 20] {
+fn deterministic(call: &Call) -> [Message; 21] {
     let key = |number| WatchedKey::Short(number);
     let request = KeyRequest { space: 300, low: key(1), high: key(u128::MAX), touch: Touch::Write };
     let long = KeyRequest { low: WatchedKey::of(&[7; 20]), high: WatchedKey::End, ..request.clone() };
@@ -158,11 +158,12 @@ fn deterministic(call: &Call) -> [Message; 20] {
         Message::Checkpointed(u64::MAX),
         Message::Exchange(Box::new(exchange(ExchangeContent::Rows(Vec::new())))),
         Message::Exchange(Box::new(exchange(ExchangeContent::Wants(vec![wanted.clone()])))),
-        Message::Exchange(Box::new(exchange(ExchangeContent::Vote(false)))),
+        Message::Exchange(Box::new(exchange(ExchangeContent::Vote))),
+        Message::Exchange(Box::new(exchange(ExchangeContent::Refusal(Box::new(Outcome::Unknown))))),
         Message::Reconnoitre(Box::new(reconnoitre)),
         reconnoitred(ReconnaissanceEnd::Wants(vec![wanted])),
         reconnoitred(ReconnaissanceEnd::Elsewhere(PartitionSet::of(2))),
-        Message::PartialAnswer { id: 7, attempt: 300, outcome: Outcome::Undeclared(Box::new(request)) },
+        Message::PartialAnswer { id: 7, attempt: 300, outcome: Outcome::Undeclared(1, Box::new(request)) },
     ]
 }
 

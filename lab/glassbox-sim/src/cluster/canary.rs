@@ -82,8 +82,12 @@ impl Canary {
             }
             (Bug::FalseVote | Bug::LostVote | Bug::StaleExchange, Message::Exchange(mut exchange)) => {
                 match (bug, &mut exchange.content) {
-                    (Bug::FalseVote, ExchangeContent::Vote(vote)) if !*vote && dice.one_in(ONE_IN) => *vote = true,
-                    (Bug::LostVote, ExchangeContent::Vote(_)) if dice.one_in(ONE_IN) => return (None, None),
+                    (Bug::FalseVote, content @ ExchangeContent::Refusal(_)) if dice.one_in(ONE_IN) => {
+                        *content = ExchangeContent::Vote;
+                    }
+                    (Bug::LostVote, ExchangeContent::Vote | ExchangeContent::Refusal(_)) if dice.one_in(ONE_IN) => {
+                        return (None, None);
+                    }
                     (Bug::StaleExchange, ExchangeContent::Rows(rows)) => self.make_stale(to, rows),
                     _ => {}
                 }

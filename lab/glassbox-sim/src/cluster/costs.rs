@@ -172,7 +172,7 @@ mod tests {
             |content| Message::Exchange(Box::new(Exchange { input: InputId { epoch: 1, index: 0 }, from: 0, content }));
         let rows = exchange(ExchangeContent::Rows(Vec::new()));
         assert_eq!((costs.of_sending(&rows), costs.of_participant(&rows)), (35, 10));
-        assert_eq!(costs.of_sending(&exchange(ExchangeContent::Vote(true))), 10);
+        assert_eq!(costs.of_sending(&exchange(ExchangeContent::Vote)), 10);
         assert_eq!(costs.of_sending(&Message::Ack { sequence: 1 }), 0);
     }
 

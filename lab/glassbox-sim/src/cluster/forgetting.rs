@@ -37,10 +37,11 @@ fn holds_rows<W: Workload>(world: &World<W>, replica: Address) -> bool {
     matches!(machine, Some(Machine::Member(member)) if holds(member.role()))
 }
 
-/// Whether a member runs, and has what it has voted as one of those that agree.
+/// Whether a member runs, and has what it has voted as one of those that agree. One of the beginning has voted before
+/// it knows the group, which is decided first.
 fn has_voted<W: Workload>(world: &World<W>, member: Address) -> bool {
     let machine = world.nodes.get(&member).map(|node| &node.machine);
-    matches!(machine, Some(Machine::Member(member)) if member.is_agreeing() && member.disagrees().is_none())
+    matches!(machine, Some(Machine::Member(member)) if !member.waits_for_place() && member.disagrees().is_none())
 }
 
 /// The members of the group that have stopped, and their reasons; their processes end.

@@ -22,15 +22,12 @@ fn any(seed: u64) -> Settings {
     Settings { coordinators: [3, 3, 5][dice.place(3)], journals: false, outages: 0, order, ..settings }
 }
 
-/// A finding about a run with its failures. A replica whose source of rows has failed asks another one after 2 s.
+/// A finding about a run with its failures.
 fn judge(settings: Settings) -> Result<(), String> {
     let mut world = World::new(settings);
     world.plan_incidents(40_000);
     world.run_us(40_000);
-    world.finish()?;
-    if !world.leftovers().is_empty() {
-        world.run_us(5_000_000);
-    }
+    world.finish_with_joins()?;
     checks::all(&mut world).map_err(|why| format!("{why}: {:?}", world.reports))
 }
 

@@ -46,7 +46,7 @@ fn acknowledged_entries_are_recovered() {
     // As after a kill of the process.
     drop(journal);
     let other = open(&dir, 8, woken.clone()).err().unwrap().to_string();
-    assert!(other.contains("of cluster 7, format 8, not of") && other.contains("of cluster 8"), "{other}");
+    assert!(other.contains("of cluster 7, format 9, not of") && other.contains("of cluster 8"), "{other}");
     let mut journal = open(&dir, 7, woken).unwrap();
     let recovered = journal.take().unwrap();
     assert_eq!((recovered.configuration, recovered.since), (configuration, 1));
