@@ -8,6 +8,7 @@ use quote::quote;
 
 use crate::keys::{self, encoded_type, indexed_columns, key_type, key_value, option, placement};
 use crate::model::Record;
+use crate::parse::{DefaultText, DroppedColumn, FieldAttributes, FormerName, Version};
 use crate::row::{load, load_changes, load_sound, of_column, offset, store, store_changes};
 
 /// All code for one record.
@@ -100,6 +101,52 @@ fn schema(record: &Record) -> TokenStream {
     }
 }
 
+/// Earlier versions of the schema, from the attributes.
+fn history(record: &Record) -> TokenStream {
+    let was = former_names(&record.was);
+    let columns = record.columns.iter().map(|column| {
+        let FieldAttributes { added, default, was } = &column.history;
+        let added = version(*added);
+        let default = default_text(default.as_ref());
+        let was = former_names(was);
+        quote!(::glassbox::record::ColumnHistory { added: #added, default: #default, was: #was })
+    });
+    let dropped = record.dropped.iter().map(|DroppedColumn { name, kind, added, default, at }| {
+        let added = version(*added);
+        let default = default_text(default.as_ref());
+        let at = at.number;
+        quote! {
+            ::glassbox::record::DroppedColumn {
+                name: #name,
+                kind: <#kind as ::glassbox::record::Column>::TYPE,
+                nullable: <#kind as ::glassbox::record::Column>::NULLABLE,
+                added: #added,
+                default: #default,
+                at: #at,
+            }
+        }
+    });
+    quote! {
+        ::glassbox::record::TableHistory { was: #was, columns: &[#(#columns),*], dropped: &[#(#dropped),*] }
+    }
+}
+
+fn former_names(was: &[FormerName]) -> TokenStream {
+    let each = was.iter().map(|FormerName { name, until }| {
+        let until = until.number;
+        quote!(::glassbox::record::FormerName { name: #name, until: #until })
+    });
+    quote!(&[#(#each),*])
+}
+
+fn version(version: Option<Version>) -> u32 {
+    version.map_or(1, |version| version.number)
+}
+
+fn default_text(default: Option<&DefaultText>) -> TokenStream {
+    option(default.map(|default| &default.text))
+}
+
 /// Types, constants, and the short methods.
 fn header(record: &Record) -> TokenStream {
     let table = &record.table;
@@ -112,6 +159,7 @@ fn header(record: &Record) -> TokenStream {
     let indexes = record.indexes.len();
     let index_types = record.indexes.iter().map(|index| &index.kind);
     let indexed = indexed_columns(record);
+    let history = history(record);
     quote! {
         #indexed
 
@@ -124,6 +172,7 @@ fn header(record: &Record) -> TokenStream {
         const PLACEMENT: ::core::option::Option<usize> = #placement;
         const COLUMNS: usize = #columns;
         const INDEXES: usize = #indexes;
+        const HISTORY: ::glassbox::record::TableHistory = #history;
 
         #[inline(always)]
         fn table_id() -> &'static ::glassbox::record::TableId {

@@ -43,7 +43,7 @@ pub fn placement(record: &Record, key: &Key) -> TokenStream {
 }
 
 /// An option as code.
-pub fn option(value: Option<usize>) -> TokenStream {
+pub fn option(value: Option<impl ToTokens>) -> TokenStream {
     match value {
         Some(value) => quote!(::core::option::Option::Some(#value)),
         None => quote!(::core::option::Option::None),

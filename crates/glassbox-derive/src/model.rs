@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Error, Fields, GenericArgument, Ident, PathArguments, Result, Type, Visibility};
 
 use crate::names::{camel_case, listed, snake_case};
-use crate::parse::{Attributes, Columns, IndexAttributes};
+use crate::parse::{Attributes, Columns, DroppedColumn, FieldAttributes, FormerName, IndexAttributes};
 
 /// The set of changed columns is a `u64`.
 const MAX_COLUMNS: usize = 64;
@@ -19,6 +19,7 @@ pub struct Column {
     pub field: Ident,
     pub name: String,
     pub kind: Type,
+    pub history: FieldAttributes,
 }
 
 /// A primary or secondary key.
@@ -51,6 +52,9 @@ pub struct Record {
     /// `Ordered` or `Point`, a variant of `Access`.
     pub access: Ident,
     pub indexes: Vec<Index>,
+    /// Former names of the table.
+    pub was: Vec<FormerName>,
+    pub dropped: Vec<DroppedColumn>,
 }
 
 impl Record {
@@ -75,6 +79,7 @@ impl Record {
             return Err(mistakes.0.expect("one was kept"));
         };
         check_unique(&columns, &key, partition_by, &indexes)?;
+        check_history(&columns, &key, &attributes)?;
         let access = match &attributes.access {
             Some(access) if access == "point" => "Point",
             _ => "Ordered",
@@ -88,6 +93,8 @@ impl Record {
             partition_by,
             access: Ident::new(access, Span::call_site()),
             indexes,
+            was: attributes.was,
+            dropped: attributes.dropped,
         })
     }
 }
@@ -129,14 +136,77 @@ fn columns(input: &DeriveInput) -> Result<Vec<Column>> {
 }
 
 fn column(field: &syn::Field) -> Result<Column> {
-    if let Some(attribute) = field.attrs.iter().find(|attribute| attribute.path().is_ident("record")) {
-        return Err(Error::new(attribute.path().span(), "`record` is an attribute of the struct, not of a field"));
-    }
     if option_of(&field.ty).and_then(option_of).is_some() {
         return Err(Error::new(field.ty.span(), "a column cannot be an Option of an Option"));
     }
     let ident = field.ident.clone().expect("the fields are named");
-    Ok(Column { name: ident.unraw().to_string(), field: ident, kind: field.ty.clone() })
+    let history = FieldAttributes::read(&field.attrs)?;
+    Ok(Column { name: ident.unraw().to_string(), field: ident, kind: field.ty.clone(), history })
+}
+
+/// Refuses a history that contradicts itself or the columns.
+fn check_history(columns: &[Column], key: &Key, attributes: &Attributes) -> Result<()> {
+    let mut mistakes = Mistakes(None);
+    for (at, column) in columns.iter().enumerate() {
+        mistakes.keep(check_column_s_history(column, key.columns.contains(&at)));
+    }
+    mistakes.keep(check_former_names(&attributes.was, 1));
+    for dropped in &attributes.dropped {
+        mistakes.keep(check_dropped(dropped));
+    }
+    mistakes.0.map_or(Ok(()), Err)
+}
+
+fn check_column_s_history(column: &Column, is_of_key: bool) -> Result<()> {
+    let FieldAttributes { added, default, was } = &column.history;
+    let is_nullable = option_of(&column.kind).is_some();
+    match (added, default) {
+        (Some(added), _) if is_of_key => {
+            Err(Error::new(added.span, "a column of the primary key cannot be added to a table that has rows"))
+        }
+        (Some(added), None) if !is_nullable => Err(Error::new(
+            added.span,
+            "say what the rows from before this version have in this column: `default = …`; or make it an `Option`",
+        )),
+        (None, Some(default)) => {
+            Err(Error::new(default.span, "say since which version there is this column: `added = version`"))
+        }
+        _ => check_former_names(was, added.map_or(1, |added| added.number)),
+    }
+}
+
+/// Former names end in ascending versions after that in which there is something to be named.
+fn check_former_names(was: &[FormerName], since: u32) -> Result<()> {
+    let mut since = since;
+    for FormerName { name, until } in was {
+        if until.number <= since {
+            let message = format!(
+                "`{}` cannot have ended with version {}: name former names in the order of their versions, after \
+                 version {since}",
+                name.value(),
+                until.number
+            );
+            return Err(Error::new(until.span, message));
+        }
+        since = until.number;
+    }
+    Ok(())
+}
+
+fn check_dropped(dropped: &DroppedColumn) -> Result<()> {
+    let DroppedColumn { kind, added, default, at, .. } = dropped;
+    match (added, default) {
+        (Some(added), _) if added.number >= at.number => {
+            Err(Error::new(at.span, "a column cannot be dropped before the version that added it ended"))
+        }
+        (Some(added), None) if option_of(kind).is_none() => {
+            Err(Error::new(added.span, "say what rows had in this column that were older: `default = …`"))
+        }
+        (None, Some(default)) => {
+            Err(Error::new(default.span, "say since which version there was this column: `added = version`"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the type is an option of, as far as its spelling tells; an alias is caught when the code is compiled.

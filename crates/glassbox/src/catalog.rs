@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::partitioned::{ProcedureKind, TableKind};
 use crate::procedure::Procedure;
 use crate::record::{Record, TableSchema};
-use crate::store::{Manifest, ProcedureEntry};
+use crate::store::{Manifest, ProcedureEntry, ProgramSchema};
 
 /// The tables and procedures of a database, named once where it is opened.
 ///
@@ -18,16 +18,62 @@ use crate::store::{Manifest, ProcedureEntry};
 /// struct Account { id: u64, balance: Decimal<2> }
 /// let catalog = Catalog::new().table::<Account>();
 /// ```
-#[derive(Default, Clone)]
+#[derive(Clone)]
 pub struct Catalog {
+    pub(crate) version: u32,
     pub(crate) tables: Vec<TableKind>,
     pub(crate) procedures: Vec<ProcedureKind>,
 }
 
+impl Default for Catalog {
+    fn default() -> Self {
+        Self { version: 1, tables: Vec::new(), procedures: Vec::new() }
+    }
+}
+
 impl Catalog {
-    /// An empty catalog.
+    /// An empty catalog, of version 1.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Sets the version of the schema: 1 at first, and raised with each change of a table that has rows. The records
+    /// say in attributes what each version changed; a database of an older version is converted when it is opened.
+    ///
+    /// ```
+    /// use glassbox::{Catalog, Config, Database, Record, Transaction, record::*};
+    ///
+    /// mod before {
+    ///     #[derive(glassbox::Record, Clone, Copy)]
+    ///     #[record(table = "account", key = id)]
+    ///     pub struct Account { pub id: u64, pub owner: u32 }
+    /// }
+    ///
+    /// #[derive(Record, Clone, Copy)]
+    /// #[record(table = "account", key = id)]
+    /// struct Account {
+    ///     id: u64,
+    ///     #[record(was("owner", 2))]
+    ///     holder: u64,
+    ///     #[record(added = 2, default = 0)]
+    ///     balance: Decimal<2>,
+    /// }
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// let first = Database::open(dir.path(), Config::default(), Catalog::new().table::<before::Account>())?;
+    /// first.transaction(|tx| tx.insert(&before::Account { id: 1, owner: 7 }))?;
+    /// first.close()?;
+    /// let second = Database::open(dir.path(), Config::default(), Catalog::new().version(2).table::<Account>())?;
+    /// let holder = second.transaction(|tx| Ok(tx.get::<Account>(&1)?.map(|account| account.holder)))?;
+    /// assert_eq!(holder, Some(7));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn version(mut self, version: u32) -> Self {
+        self.version = version;
+        self
     }
 
     /// Adds the table of a record.
@@ -53,6 +99,7 @@ impl Catalog {
             }
         }
         self.tables.iter().try_for_each(|table| check_unique(&table.schema))?;
+        self.check_version()?;
         for (at, procedure) in self.procedures.iter().enumerate() {
             if self.procedures[..at].iter().any(|other| other.name == procedure.name) {
                 return Err(twice("procedure", procedure.name));
@@ -64,10 +111,32 @@ impl Catalog {
         Ok(())
     }
 
+    /// Refuses a version that is older than what a record says.
+    fn check_version(&self) -> Result<(), Error> {
+        let newest = self.tables.iter().max_by_key(|table| table.history.newest());
+        match newest.map(|table| (table.history.newest(), &table.schema.name)) {
+            _ if self.version == 0 => Err(Error::Catalog("the first version of a schema is 1".to_owned())),
+            Some((newest, name)) if newest > self.version => Err(Error::Catalog(format!(
+                "table `{name}` has a change of version {newest}, and the catalog is of version {}: add \
+                 `.version({newest})`",
+                self.version
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// The tables and procedures as a manifest names them.
     pub(crate) fn entries(&self) -> (Vec<TableSchema>, Vec<ProcedureEntry>) {
+        let ProgramSchema { tables, procedures, .. } = self.schema();
+        (tables.into_iter().map(|(table, _)| table).collect(), procedures)
+    }
+
+    /// The schema that a manifest is merged with.
+    pub(crate) fn schema(&self) -> ProgramSchema {
         let entry = |kind: &ProcedureKind| ProcedureEntry { name: kind.name.to_owned(), version: kind.version };
-        (self.tables.iter().map(|kind| kind.schema.clone()).collect(), self.procedures.iter().map(entry).collect())
+        let tables = self.tables.iter().map(|kind| (kind.schema.clone(), kind.history));
+        let procedures = self.procedures.iter().map(entry).collect();
+        ProgramSchema { version: self.version, tables: tables.collect(), procedures }
     }
 
     /// Index in the array of tables for each table number of a manifest that was merged with this.
@@ -104,6 +173,7 @@ fn check_unique(table: &TableSchema) -> Result<(), Error> {
 impl fmt::Debug for Catalog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Catalog")
+            .field("version", &self.version)
             .field("tables", &self.tables.iter().map(|table| &table.schema.name).collect::<Vec<_>>())
             .field("procedures", &self.procedures.iter().map(|procedure| procedure.name).collect::<Vec<_>>())
             .finish()

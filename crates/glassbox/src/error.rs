@@ -177,6 +177,32 @@ pub enum Error {
     /// A setting is invalid.
     #[error("configuration: {0}")]
     Config(#[serde(serialize_with = "problem")] String),
+    /// The database has a newer version of the schema than the program.
+    #[error(
+        "the database has version {stored} of the schema, and this program has version {known}{}: use the program that \
+         opened it last, or a newer one",
+        if tables.is_empty() { String::new() } else { format!(" (table {tables} changed)") }
+    )]
+    SchemaVersion {
+        /// The version that is stored.
+        stored: u32,
+        /// The version of the program's catalog.
+        known: u32,
+        /// The tables that differ.
+        tables: String,
+    },
+    /// The log has calls that ran on an earlier version of the schema: they cannot be replayed on rows of another one.
+    /// Nothing was changed.
+    #[error(
+        "the log has calls of version {stored} of the schema, which cannot be replayed on version {known}: open the \
+         database with the program of version {stored} once and close it, then with this one"
+    )]
+    LoggedCalls {
+        /// The version that is stored.
+        stored: u32,
+        /// The version of the program's catalog.
+        known: u32,
+    },
     /// The stored schema and the catalog's differ.
     #[error("table `{table}` was stored with another schema: {difference}")]
     SchemaMismatch {

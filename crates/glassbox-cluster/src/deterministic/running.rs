@@ -223,8 +223,8 @@ impl Executor {
         self.remove(place, out);
     }
 
-    /// Another participant has refused a transaction. This one tells the client too: those that told it before may
-    /// have been restarted since it asked, or be disconnected from it.
+    /// Another participant has refused a transaction. This one answers the client too: the others may have been
+    /// restarted since the client asked, or be disconnected from it.
     pub(super) fn refused(&mut self, place: LogPlace, outcome: Outcome, out: &mut Outbox) {
         let txn = self.active.get_mut(&place).expect("it is active");
         if !txn.has_begun {

@@ -41,8 +41,15 @@ struct Logged {
 
 impl Logged {
     fn new(sequencer: Sequencer) -> Self {
-        let (sent, complete, asked, stopped) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { sequencer, entries: Vec::new(), sent, complete, asked, stopped, base: None }
+        Self {
+            sequencer,
+            entries: Vec::new(),
+            sent: Vec::new(),
+            complete: Vec::new(),
+            asked: Vec::new(),
+            stopped: Vec::new(),
+            base: None,
+        }
     }
 
     fn begun() -> Self {
@@ -327,7 +334,7 @@ fn a_replica_that_is_cut_off_slows_no_other_one_down() {
     assert_eq!([false, true].map(at_once), [64, 4_096]);
 }
 
-/// It was stopped at each tick, and the next tick was due at once, for ever.
+/// The replica was stopped at each tick, and the next tick was due at once, for ever.
 #[test]
 fn a_replica_that_waits_for_more_of_the_log_is_stopped_once() {
     let mut logged = Logged::begun_in(&Configuration::first(2, 2, SCHEME));

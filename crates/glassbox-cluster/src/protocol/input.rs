@@ -4,12 +4,15 @@
 //! An entry holds all that the execution depends on besides the rows: the procedure and its version, the arguments, the
 //! assigned time and seed (VLDB 2014, section 2.1: inputs are ordered, not effects).
 
-use glassbox::research::shard::{Call, DeclaredKeys, KeyRequest, PartitionSet, RemoteRead, RemoteReadResult};
+use glassbox::procedure::AbortReason;
+use glassbox::research::shard::{
+    Call, DeclaredKeys, Failure, KeyRequest, Output, PartitionSet, RemoteRead, RemoteReadResult,
+};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use crate::protocol::address::Address;
 use crate::protocol::configuration::{AgreementSettings, Configuration};
-use crate::protocol::message::Outcome;
 
 /// The maximum of bytes of the arguments of a call on a cluster: with its epoch it is one frame, and one record.
 pub const MAX_ARGUMENT_BYTES: usize = 8 << 20;
@@ -257,6 +260,27 @@ impl Exchange {
         };
         rows + size_of::<Self>()
     }
+}
+
+/// The output of each participant; mostly there is one.
+pub type Parts = SmallVec<[(u8, Output); 1]>;
+
+/// The outcome of a call, for its client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// Committed, with the output of each participant.
+    Done(Parts),
+    /// The transaction aborted: its procedure decided so, or a row was refused.
+    Aborted(AbortReason),
+    /// To be submitted again, for these partitions: a run needed more of them, or the coordinator is no longer
+    /// responsible.
+    Elsewhere(PartitionSet),
+    /// The run is impossible.
+    Failed(Box<Failure>),
+    /// The outcome is unknown: the party that would have answered has failed.
+    Unknown,
+    /// To be submitted again: the run of this partition would have touched these keys, which are outside of its set.
+    Undeclared(u8, Box<KeyRequest>),
 }
 
 /// The content of an [`Exchange`].

@@ -8,16 +8,14 @@ use std::collections::BTreeSet;
 
 use glassbox::procedure::AbortReason;
 use glassbox::record::Timestamp;
-use glassbox::research::shard::{
-    Call, DeclaredKeys, Failure, KeyRequest, Output, PartitionSet, RemoteRead, RemoteReadResult,
-};
+use glassbox::research::shard::{Call, DeclaredKeys, Failure, Output, PartitionSet, RemoteRead, RemoteReadResult};
 use serde::{Deserialize, Serialize};
-use smallvec::SmallVec;
 
 use crate::protocol::address::{Address, Session, TxnId};
 use crate::protocol::configuration::Configuration;
 use crate::protocol::entry::{Base, Entry};
 use crate::protocol::input::{Digests, Exchange, Input, InputBatch, InputKeys};
+pub use crate::protocol::input::{Outcome, Parts};
 
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -532,27 +530,6 @@ pub enum ReconnaissanceEnd {
     Elsewhere(PartitionSet),
     /// The keys cannot be found.
     Unknown,
-}
-
-/// The output of each participant; mostly there is one.
-pub type Parts = SmallVec<[(u8, Output); 1]>;
-
-/// The outcome of a call, for its client.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Outcome {
-    /// Committed, with the output of each participant.
-    Done(Parts),
-    /// The transaction aborted: its procedure decided so, or a row was refused.
-    Aborted(AbortReason),
-    /// To be submitted again, for these partitions: a run needed more of them, or the coordinator is no longer
-    /// responsible.
-    Elsewhere(PartitionSet),
-    /// The run is impossible.
-    Failed(Box<Failure>),
-    /// The outcome is unknown: the party that would have answered has failed.
-    Unknown,
-    /// To be submitted again: the run of this partition would have touched these keys, which are outside of its set.
-    Undeclared(u8, Box<KeyRequest>),
 }
 
 impl Fragment {

@@ -20,7 +20,7 @@ use crate::log::{self, Log, LogFound, Lsn};
 use crate::partitioned::{self, Cell, Engine, ProcedureKind, ReplayContext, ReplayError, ReplayFailed};
 use crate::record::mix;
 use crate::stats::Recovery;
-use crate::store::{CheckpointFile, Manifest, ProcedureEntry, Store, merge_catalog};
+use crate::store::{CheckpointFile, Manifest, MergedSchema, ProcedureEntry, Store, merge_schema};
 
 pub(crate) fn open(
     files: Option<Arc<dyn Files>>,
@@ -37,17 +37,19 @@ pub(crate) fn open(
     if old.volume.is_some() {
         return open_classic(store, clock.into(), config, catalog, &old, recovery);
     }
-    let (mut manifest, tables, procedures) = merge_catalog(&old, catalog.entries())?;
+    let merged = merge_schema(&old, catalog.schema())?;
     let mut all_partitions = false;
     let (mut cells, found, adds_unique) = loop {
-        let mut cells = partitioned::new_cells(&catalog.tables, &tables, &config)?;
-        let adds_unique = partitioned::defer_new_indexes(&mut cells, &catalog.tables, &old);
+        let mut cells = partitioned::new_cells(&catalog.tables, &merged.tables, &config)?;
+        let adds_unique = partitioned::defer_new_indexes(&mut cells, &catalog.tables, &merged.kept(&old));
         let started = clock.monotonic_ns();
         if let Some(checkpoint) = CheckpointFile::of(&*store.files, &old)? {
-            recovery.checkpoint_rows = partitioned::load_checkpoint(&checkpoint, &catalog.table_ids(&old), &mut cells)?;
+            let tables = catalog.table_ids(&merged.manifest);
+            let tables = (&tables[..], &merged.conversions[..]);
+            recovery.checkpoint_rows = partitioned::load_checkpoint(&checkpoint, tables, &mut cells)?;
             recovery.checkpoint_s = seconds_since(started, &*clock);
         }
-        match replay_log(&*store.files, &old, &catalog, &cells, &*clock, &mut recovery, all_partitions)? {
+        match replay_log(&*store.files, (&old, &merged), &catalog, &cells, &*clock, &mut recovery, all_partitions)? {
             Replayed::All(found) => break (cells, found, adds_unique),
             Replayed::Misdeclared => all_partitions = true,
         }
@@ -62,11 +64,15 @@ pub(crate) fn open(
     recovery.log_bytes = end.0 - old.log_start;
     if config.durability == Durability::None {
         log.close()?;
+    }
+    let is_rewritten = adds_unique || merged.converts();
+    let MergedSchema { mut manifest, procedures, .. } = merged;
+    if config.durability == Durability::None {
         manifest.log_end = end.0;
     }
-    if adds_unique {
-        // A manifest that knows the index must not name a log in whose history rows did not keep its promise: the
-        // checkpoint below is the next replacement.
+    if is_rewritten {
+        // A manifest that knows the index must not name a log in whose history rows did not keep its promise, nor one
+        // of a version of the schema a log of the one before: the checkpoint below is the next replacement.
         store.manifest().assume(manifest);
     } else {
         store.manifest().replace(Some(&log), |current| *current = manifest)?;
@@ -78,7 +84,7 @@ pub(crate) fn open(
     }
     let engine = engine(cells, log, clock, &config, &catalog, &procedures)?;
     let inner = Inner::new(engine, config, catalog, Some(store), recovery);
-    if adds_unique {
+    if is_rewritten {
         inner.checkpoint(false)?;
     }
     Ok(inner)
@@ -127,7 +133,7 @@ enum Replayed {
 
 fn replay_log(
     files: &dyn Files,
-    manifest: &Manifest,
+    (manifest, merged): (&Manifest, &MergedSchema),
     catalog: &Catalog,
     cells: &[Cell],
     clock: &dyn Clock,
@@ -138,9 +144,16 @@ fn replay_log(
         return Ok(Replayed::All(None));
     }
     let started = clock.monotonic_ns();
-    let tables = catalog.table_ids(manifest);
+    let tables = catalog.table_ids(&merged.manifest);
     let procedures: Vec<_> = manifest.procedures.iter().map(|entry| code_of(entry, catalog)).collect();
-    let context = ReplayContext { cells, tables: &tables, procedures: &procedures, clock, all_partitions };
+    let context = ReplayContext {
+        cells,
+        tables: &tables,
+        conversions: &merged.conversions,
+        procedures: &procedures,
+        clock,
+        all_partitions,
+    };
     let read = |push: &mut dyn FnMut(Lsn, &[u8]) -> bool| {
         log::look_into_log(files, &manifest.expected_log(), &mut |lsn, record| {
             if push(lsn, record) { Ok(()) } else { Err(log::refused(files, lsn, "replay stopped".to_owned())) }
@@ -171,6 +184,7 @@ fn refusal(files: &dyn Files, failed: ReplayFailed, manifest: &Manifest, catalog
             let found = found.map_or("none of that name".to_owned(), |found| format!("version {}", found.version));
             Error::ProcedureVersion { name, logged: version, found }
         }
+        ReplayError::OtherSchema => Error::LoggedCalls { stored: manifest.schema_version, known: catalog.version },
         full @ ReplayError::Full(_) => Error::OutOfMemory(full.to_string()),
         error => log::refused(files, failed.lsn, error.to_string()).into(),
     }

@@ -9,7 +9,7 @@ use std::any::TypeId;
 use std::sync::Arc;
 
 use crate::catalog::Catalog;
-use crate::classic::{Closures, Engine, OpenedVolume, ProcedureStages};
+use crate::classic::{Closures, Engine, OpenedVolume, ProcedureStages, StoredTable};
 use crate::config::{ClassicConfig, Config};
 use crate::database::any_engine::AnyEngine;
 use crate::database::claim::log_config;
@@ -18,9 +18,9 @@ use crate::database::open::seconds_since;
 use crate::error::Error;
 use crate::io::Clock;
 use crate::partitioned::ProcedureKind;
-use crate::record::TableSchema;
+use crate::record::RowConversion;
 use crate::stats::Recovery;
-use crate::store::{Manifest, Store, merge_catalog};
+use crate::store::{Manifest, MergedSchema, Store, merge_schema};
 
 /// Opens the database of this manifest.
 pub(crate) fn open_classic(
@@ -35,7 +35,9 @@ pub(crate) fn open_classic(
     // A bulk load that did not end leaves nothing behind; it began with no rows.
     let is_empty = !old.log_created || entry.loading;
     let stored = if is_empty { Manifest { tables: Vec::new(), log_end: 0, ..old.clone() } } else { old.clone() };
-    let (mut manifest, _, _) = merge_catalog(&stored, catalog.entries())?;
+    let mut merged = merge_schema(&stored, catalog.schema())?;
+    name_stores(&stored, &mut merged);
+    let MergedSchema { mut manifest, tables, conversions, .. } = merged;
     check_tables(&config.classic, &catalog)?;
     // Redo writes pages, and an interrupted load is removed.
     store.force_found()?;
@@ -49,13 +51,18 @@ pub(crate) fn open_classic(
     };
     (recovery.log_records, recovery.redone) = (volume.log_records, volume.redone);
     (recovery.rolled_back, recovery.prepared) = (volume.losers(), volume.in_doubt().count() as u64);
-    check_tables_of_prepared(&volume, &stored, &catalog)?;
+    check_tables_of_prepared(&volume, &stored, &manifest, &conversions)?;
     let log = store.open_log(log_config(&config), found)?;
     recovery.log_bytes = if is_empty { 0 } else { log.appended().0 - old.log_start };
     let procedures = procedures(&config.classic, &catalog)?;
     let mut engine = Engine::start(volume, log, Arc::clone(&clock), &config, procedures)?;
-    for table in &catalog.tables {
-        if let Some(known) = stored.tables.iter().find(|stored| stored.name == table.schema.name) {
+    let stored_table = |number: u16| {
+        let number = usize::from(number);
+        let schema = stored.tables.get(number)?;
+        Some(StoredTable { schema, store: stored.store_of(number), conversion: conversions[number].as_ref() })
+    };
+    for (table, &number) in catalog.tables.iter().zip(&tables) {
+        if let Some(known) = stored_table(number) {
             engine.check_new_indexes(&table.schema, known)?;
         }
     }
@@ -63,9 +70,9 @@ pub(crate) fn open_classic(
         // An older program must not open the pages that are made next.
         store.manifest().replace(Some(engine.log()), |current| current.format = manifest.format())?;
     }
-    for table in &catalog.tables {
-        let known = stored.tables.iter().find(|stored| stored.name == table.schema.name);
-        engine.add_table(table.id, &table.schema, known)?;
+    for (table, &number) in catalog.tables.iter().zip(&tables) {
+        let store = manifest.store_of(number.into());
+        engine.add_table(table.id, &table.schema, store, stored_table(number))?;
     }
     engine.lock_prepared()?;
     if is_empty {
@@ -97,20 +104,42 @@ fn procedures(config: &ClassicConfig, catalog: &Catalog) -> Result<Vec<Procedure
     Ok(catalog.procedures.iter().map(stages).chain([closures]).collect())
 }
 
-/// Refuses other indexes while transactions are prepared: a rollback finds the entries of an index only where they were
-/// made.
-fn check_tables_of_prepared(volume: &OpenedVolume, stored: &Manifest, catalog: &Catalog) -> Result<(), Error> {
+/// Refuses other rows and indexes while transactions are prepared: a rollback finds rows and entries only where they
+/// were made.
+fn check_tables_of_prepared(
+    volume: &OpenedVolume,
+    stored: &Manifest,
+    manifest: &Manifest,
+    conversions: &[Option<RowConversion>],
+) -> Result<(), Error> {
     let Some(name) = volume.in_doubt().next() else { return Ok(()) };
-    let has_same =
-        |table: &TableSchema, known: &TableSchema| known.name == table.name && known.indexes == table.indexes;
-    let differs = |table: &&TableSchema| !catalog.tables.iter().any(|known| has_same(table, &known.schema));
-    let Some(table) = stored.tables.iter().find(differs) else { return Ok(()) };
+    let mut pairs = stored.tables.iter().zip(&manifest.tables).zip(conversions);
+    let changed = pairs.find(|((was, now), conversion)| conversion.is_some() || was.indexes != now.indexes);
+    let Some(((table, _), _)) = changed else { return Ok(()) };
     Err(Error::Config(format!(
-        "table `{}` has other indexes in the catalog, but transaction `{}` is prepared; open the database with the \
-         former catalog, and commit or roll back what is prepared first",
+        "table `{}` has other columns or indexes in the catalog, but transaction `{}` is prepared; open the database \
+         with the former catalog, and commit or roll back what is prepared first",
         table.name,
         String::from_utf8_lossy(name)
     )))
+}
+
+/// Names the stores of tables: kept rows stay where they are, converted ones and later tables get stores of their
+/// version, since a former table may have had the name.
+fn name_stores(stored: &Manifest, merged: &mut MergedSchema) {
+    let MergedSchema { manifest, conversions, .. } = merged;
+    manifest.stores.clear();
+    for (number, table) in manifest.tables.iter().enumerate() {
+        let is_kept = matches!(conversions.get(number), Some(None));
+        let store = match manifest.schema_version {
+            _ if is_kept => stored.store_of(number).to_owned(),
+            1 => continue,
+            version => format!("{}@{version}", table.name),
+        };
+        if store != *table.name {
+            manifest.stores.insert(number as u16, store);
+        }
+    }
 }
 
 /// Refuses settings of tables that there are none of.

@@ -8,6 +8,7 @@ mod bounds;
 mod bytes;
 mod calendar;
 mod column;
+mod conversion;
 mod date;
 mod decimal;
 mod encoded;
@@ -26,6 +27,7 @@ mod value;
 pub use bounds::{Bounds, Direction, Encoded, Prefix, PrefixOf};
 pub use bytes::Bytes;
 pub use column::{BadColumn, Column, KeyColumn};
+pub(crate) use conversion::RowConversion;
 pub use date::{Date, DateError, TimeOfDay, TimeOfDayError};
 pub use decimal::{Decimal, DecimalError};
 pub use encoded::{EncodedFor, EncodedKey, KeyWidth, KeyWriter};
@@ -56,8 +58,11 @@ pub use glassbox_derive::Column;
 pub use key::Key;
 pub use parsed::{BadText, parse};
 pub use row::{Access, BadRow, Index, IndexVisitor, OrderedRecord, Record, TableId};
-pub(crate) use schema::DifferenceWords;
-pub use schema::{ColumnSchema, ColumnType, EnumType, EnumValue, IndexSchema, TableSchema};
+pub use schema::{
+    ColumnHistory, ColumnSchema, ColumnType, DroppedColumn, EnumType, EnumValue, FormerName, IndexSchema, TableHistory,
+    TableSchema,
+};
+pub(crate) use schema::{DifferenceWords, name_in};
 pub use sound::Sound;
 pub use text::{Text, TextError};
 pub use timestamp::{Timestamp, TimestampError};

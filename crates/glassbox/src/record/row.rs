@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::column::BadColumn;
 use super::encoded::EncodedKey;
 use super::key::Key;
-use super::schema::TableSchema;
+use super::schema::{TableHistory, TableSchema};
 use super::sound::Sound;
 
 /// What the primary index of a table must be able to do.
@@ -75,6 +75,8 @@ pub trait Record: Copy + Send + Sync + 'static {
     const COLUMNS: usize;
     /// How many secondary indexes there are.
     const INDEXES: usize;
+    /// Earlier versions of the table.
+    const HISTORY: TableHistory = TableHistory::NONE;
 
     /// The table's place in this process.
     fn table_id() -> &'static TableId;

@@ -194,3 +194,71 @@ impl TableSchema {
         self.indexes.iter().any(|known| known.unique && known.columns == index.columns)
     }
 }
+
+// Earlier versions of a table, from the attributes of its record.
+
+/// The history of a table, as far as its rows need it: widths, indexes and access need none.
+#[derive(Debug, Clone, Copy)]
+pub struct TableHistory {
+    /// Former names of the table, the oldest first.
+    pub was: &'static [FormerName],
+    /// For each column.
+    pub columns: &'static [ColumnHistory],
+    /// Columns that there are no longer.
+    pub dropped: &'static [DroppedColumn],
+}
+
+/// A former name.
+#[derive(Debug, Clone, Copy)]
+pub struct FormerName {
+    /// The name.
+    pub name: &'static str,
+    /// The version of the schema since which there is another one.
+    pub until: u32,
+}
+
+/// The history of a column.
+#[derive(Debug, Clone, Copy)]
+pub struct ColumnHistory {
+    /// The version of the schema since which there is the column.
+    pub added: u32,
+    /// The value that older rows get, as text; `None`: nothing.
+    pub default: Option<&'static str>,
+    /// Former names, the oldest first.
+    pub was: &'static [FormerName],
+}
+
+/// A column that there is no longer.
+#[derive(Debug, Clone)]
+pub struct DroppedColumn {
+    /// The last name.
+    pub name: &'static str,
+    /// The type of its values.
+    pub kind: ColumnType,
+    /// Whether a value could be missing.
+    pub nullable: bool,
+    /// The version of the schema since which there was the column.
+    pub added: u32,
+    /// The value that older rows got, as text; `None`: nothing.
+    pub default: Option<&'static str>,
+    /// The version of the schema since which there is none.
+    pub at: u32,
+}
+
+impl TableHistory {
+    /// The history of a table that has always been as it is.
+    pub const NONE: Self = Self { was: &[], columns: &[], dropped: &[] };
+
+    /// The newest version that it names.
+    pub(crate) fn newest(&self) -> u32 {
+        let names = |was: &[FormerName]| was.last().map_or(1, |name| name.until);
+        let columns = self.columns.iter().map(|column| column.added.max(names(column.was)));
+        let dropped = self.dropped.iter().map(|column| column.at);
+        columns.chain(dropped).fold(names(self.was), u32::max)
+    }
+}
+
+/// The name of something in a version of the schema.
+pub(crate) fn name_in<'a>(version: u32, was: &[FormerName], now: &'a str) -> &'a str {
+    was.iter().find(|former| former.until > version).map_or(now, |former| former.name)
+}

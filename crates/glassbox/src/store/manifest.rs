@@ -8,6 +8,8 @@
 //! magic "GLASSBOX"   format u32   CRC32C of the content u32   length of the content u64   content
 //! ```
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -29,6 +31,9 @@ const HEADER: usize = 8 + 4 + 4 + 8;
 pub struct Manifest {
     /// Random, so that files of two databases cannot be mixed up.
     pub database_id: u128,
+    /// The version of the schema.
+    #[serde(default = "first_version", skip_serializing_if = "is_first_version")]
+    pub schema_version: u32,
     /// Tables; a table's number in the log and in checkpoints is its index here, for ever.
     pub tables: Vec<TableSchema>,
     /// Procedures; a procedure's number in the log is its index here, for ever. A new version is a new entry.
@@ -46,6 +51,10 @@ pub struct Manifest {
     /// written by a program that did not count.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub generation: u64,
+    /// The names of the classic engine's stores of tables, by the number of the table, where they are not the table's:
+    /// rows that were converted are in stores of their own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stores: BTreeMap<u16, String>,
     /// The pages of the classic engine; `None` for the partitioned one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<VolumeEntry>,
@@ -77,6 +86,16 @@ pub struct VolumeEntry {
 
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+const FIRST_VERSION: u32 = 1;
+
+fn first_version() -> u32 {
+    FIRST_VERSION
+}
+
+fn is_first_version(version: &u32) -> bool {
+    *version == FIRST_VERSION
 }
 
 /// A procedure of a catalog, as a manifest and a summary name it.
@@ -111,6 +130,11 @@ fn random_id() -> u128 {
 }
 
 impl Manifest {
+    /// The name of the classic engine's stores of a table.
+    pub(crate) fn store_of(&self, number: usize) -> &str {
+        self.stores.get(&(number as u16)).map_or(&self.tables[number].name, |name| name)
+    }
+
     /// The log position of the last checkpoint. The log may be needed from before it, for transactions that ran then.
     pub(crate) fn last_checkpoint(&self) -> u64 {
         self.volume.as_ref().map_or(0, |volume| volume.checkpoint).max(self.log_start)
@@ -120,6 +144,7 @@ impl Manifest {
     pub(crate) fn new() -> Self {
         Self {
             database_id: random_id(),
+            schema_version: FIRST_VERSION,
             tables: Vec::new(),
             procedures: Vec::new(),
             checkpoint: None,
@@ -127,6 +152,7 @@ impl Manifest {
             log_created: false,
             log_end: 0,
             generation: 1,
+            stores: BTreeMap::new(),
             volume: None,
             format: FIRST_FORMAT,
             journal_of: None,
@@ -188,7 +214,8 @@ impl Manifest {
 
     /// The format that it needs.
     pub(crate) fn format(&self) -> u32 {
-        let needed = if self.tables.iter().all(layout::is_of_first_format) { FIRST_FORMAT } else { FORMAT };
+        let is_first = is_first_version(&self.schema_version) && self.tables.iter().all(layout::is_of_first_format);
+        let needed = if is_first { FIRST_FORMAT } else { FORMAT };
         needed.max(self.format)
     }
 

@@ -30,5 +30,5 @@ pub(crate) use checkpoint_reader::{CheckpointBlock, CheckpointFile, damaged};
 pub(crate) use checkpoint_writer::{CheckpointWriter, DIRECTORY as CHECKPOINTS, REPLICATED, WrittenCheckpoint};
 pub use manifest::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
 pub(crate) use manifest::{MANIFEST, TEMPORARY as NEW_MANIFEST};
-pub(crate) use merge::merge_catalog;
+pub(crate) use merge::{MergedSchema, ProgramSchema, merge_schema};
 pub(crate) use store::{Store, is_store_file};

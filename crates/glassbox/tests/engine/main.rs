@@ -9,6 +9,7 @@ mod inspect_pages;
 mod later_index;
 mod prepared;
 mod replay_errors;
+mod schema_versions;
 mod small_pool;
 mod user_code;
 mod waits;

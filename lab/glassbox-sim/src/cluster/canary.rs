@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use glassbox::research::shard::RemoteReadResult;
-use glassbox_cluster::{Address, Entry, ExchangeContent, Fragment, FragmentWork, Message};
+use glassbox_cluster::{Address, Entry, Exchange, ExchangeContent, Fragment, FragmentWork, Message};
 
 use super::settings::Bug;
 use glassbox_testing::dice::Dice;
@@ -80,21 +80,30 @@ impl Canary {
                 batch.epoch += 5 * 12;
                 (Some(Message::Inputs(batch)), None)
             }
-            (Bug::FalseVote | Bug::LostVote | Bug::StaleExchange, Message::Exchange(mut exchange)) => {
-                match (bug, &mut exchange.content) {
-                    (Bug::FalseVote, content @ ExchangeContent::Refusal(_)) if dice.one_in(ONE_IN) => {
-                        *content = ExchangeContent::Vote;
-                    }
-                    (Bug::LostVote, ExchangeContent::Vote | ExchangeContent::Refusal(_)) if dice.one_in(ONE_IN) => {
-                        return (None, None);
-                    }
-                    (Bug::StaleExchange, ExchangeContent::Rows(rows)) => self.make_stale(to, rows),
-                    _ => {}
-                }
-                (Some(Message::Exchange(exchange)), None)
+            (Bug::FalseVote | Bug::LostVote | Bug::StaleExchange, Message::Exchange(exchange)) => {
+                (self.change_exchange(bug, to, exchange, dice).map(Message::Exchange), None)
             }
             (_, message) => (Some(message), None),
         }
+    }
+
+    /// Changes what a participant sends another one; `None`: it is lost.
+    fn change_exchange(
+        &mut self,
+        bug: Bug,
+        to: Address,
+        mut exchange: Box<Exchange>,
+        dice: &mut Dice,
+    ) -> Option<Box<Exchange>> {
+        match (bug, &mut exchange.content) {
+            (Bug::FalseVote, content @ ExchangeContent::Refusal(_)) if dice.one_in(ONE_IN) => {
+                *content = ExchangeContent::Vote;
+            }
+            (Bug::LostVote, ExchangeContent::Vote | ExchangeContent::Refusal(_)) if dice.one_in(ONE_IN) => return None,
+            (Bug::StaleExchange, ExchangeContent::Rows(rows)) => self.make_stale(to, rows),
+            _ => {}
+        }
+        Some(exchange)
     }
 
     /// Replaces rows by those that the party was sent before.

@@ -335,6 +335,19 @@ impl<W: Workload> World<W> {
         }
     }
 
+    /// As [`finish`](Self::finish), and members that take the rows of others end that: one whose source has failed asks
+    /// the next one after 2 s.
+    ///
+    /// # Errors
+    /// When a call never ends.
+    pub fn finish_with_joins(&mut self) -> Result<(), String> {
+        self.finish()?;
+        if !self.leftovers().is_empty() {
+            self.run_us(5_000_000);
+        }
+        Ok(())
+    }
+
     /// For a world that has [finished](Self::finish): each client makes one of these calls, and waits for its outcome.
     ///
     /// # Errors

@@ -274,7 +274,7 @@ fn histories_are_strictly_serializable_under_every_scheme() {
 const FOUND_WHEN_A_SET_IS_KILLED: [u64; 2] = [12_559, 12_638];
 
 /// A participant of one set ended by a refusal, and passed it on to the one of another set that would have refused, and
-/// told the client why.
+/// answered the client.
 const FOUND_WHEN_A_REFUSAL_IS_PASSED_ON: [u64; 1] = [1_651];
 
 /// Judges histories of these schemes, each with these seeds, or many more in the long form.

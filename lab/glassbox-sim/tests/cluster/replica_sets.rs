@@ -85,7 +85,7 @@ fn a_replica_that_is_away_for_long_takes_the_rows_of_another_set() {
     assert!(joined >= 20, "{joined} replicas took the rows of another set");
 }
 
-/// The sequencer failed before it had told the replica that it is left out, and its successor did not know that.
+/// The sequencer failed before the replica knew that it is left out, and its successor sent it nothing.
 const FOUND_WHEN_THE_SEQUENCER_FAILS: [u64; 1] = [4_292];
 
 /// A replica loses an input: its set is the minority of three, and takes the rows of another one.

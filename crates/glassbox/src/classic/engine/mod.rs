@@ -5,6 +5,7 @@
 //! another page. Stores that contradict each other are damage that no checksum has found. How a procedure is run stands
 //! in [`run`](crate::classic::engine::run).
 
+pub(crate) mod conversion;
 pub(crate) mod log_ahead;
 pub(crate) mod open;
 pub(crate) mod owners;

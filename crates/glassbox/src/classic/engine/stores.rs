@@ -1,10 +1,11 @@
 //! The stores of a program's tables: found in the directory, or made.
 //!
-//! A table has a heap file of its own name; the tree of its primary key is called `name/`, that of an index
-//! `name/index`. Which of them are whole, the manifest says: it names tables and indexes only after their stores were
-//! made and filled. Other stores in the directory were left by an interrupted attempt, or by an index
-//! that a program has dropped; it is never used again, and a new store of that name gets a number behind it
-//! (`name/index~2`). The one with the highest number counts.
+//! A table has a heap file of its own name, or `name@version` if its rows were converted to that version of the schema;
+//! the tree of its primary key is called `name/`, that of an index `name/index`. Which of them are whole, the manifest
+//! says: it names tables and indexes only after their stores were made and filled. Other stores in the directory were
+//! left by an interrupted attempt, by a conversion, or by an index that a program has dropped; they are never used
+//! again, and a new store of that name gets a number behind it (`name/index~2`). The one with the highest number
+//! counts.
 //!
 //! A bulk load adds rows to an empty database, without log and locks. A page that is changed without the log cannot be
 //! brought back by it. So a load is only for a database without rows: the manifest says that it is going on, and if it
@@ -17,6 +18,7 @@ use std::any::TypeId;
 use crate::classic::buffer::{PoolStats, Simulated};
 use crate::classic::change::Undo;
 use crate::classic::directory::{self, StoreEntry, StoreKind, VOLUME_PAGE};
+use crate::classic::engine::conversion::{StoredTable, convert, present_row, sorted_keys};
 use crate::classic::engine::sessions::Sessions;
 use crate::classic::engine::{Engine, IndexStore, TableStores, TreeUndo, granularity, key_parts};
 use crate::classic::heap::HeapFile;
@@ -40,8 +42,8 @@ use crate::record::{EncodedKey, Index, IndexSchema, IndexVisitor, Key, Record, T
 use crate::store::VolumeEntry;
 
 impl<S: Stack> Engine<S> {
-    /// Opens the stores of a table, the place of whose record is `id`; makes those that `stored`, the schema in the
-    /// manifest, does not name.
+    /// Opens the stores of a table, which have this name, and the place of whose record is `id`; makes those that
+    /// `stored`, the table in the manifest, does not have. Converted rows get new stores.
     ///
     /// # Errors
     /// When pages are damaged or cannot be had, a store is missing, or rows break the promise of a new unique index.
@@ -49,29 +51,39 @@ impl<S: Stack> Engine<S> {
         &mut self,
         id: usize,
         schema: &TableSchema,
-        stored: Option<&TableSchema>,
+        store: &str,
+        stored: Option<StoredTable<'_>>,
     ) -> Result<(), Error> {
         check_key_widths(schema)?;
-        let heap = match stored {
-            Some(_) => self.existing(&schema.name)?,
-            None => self.make_heap(schema)?,
+        let kept = stored.filter(|stored| stored.conversion.is_none());
+        let heap = match kept {
+            Some(_) => self.existing(store)?,
+            None => self.make_heap(schema, store)?,
         };
         let heap = HeapFile::open(&self.pages, heap.store, heap.root, schema.row_width)?;
+        if let Some(StoredTable { schema, store, conversion: Some(conversion) }) = stored {
+            let mut session = self.sessions.take()?;
+            let former = self.heap_of(schema, store)?;
+            convert((&self.pages, &self.space), &mut session, (&former, &heap), conversion)?;
+        }
         if let Some(chosen) = self.granularity_of.get(&*schema.name) {
             self.locks.set_granularity(heap.store(), granularity(*chosen));
         }
         let primary_columns = schema.key.to_vec();
-        let primary_name = format!("{}/", schema.name);
-        let primary = match stored {
+        let primary_name = format!("{store}/");
+        let primary = match kept {
             Some(_) => self.existing(&primary_name)?,
             None => self.make_tree(&primary_name, heap.store(), 0, true, key_width(schema, &primary_columns))?,
         };
         let primary = self.index_store(schema, schema.name.to_string(), primary_columns, primary);
+        if stored.is_some() && kept.is_none() {
+            self.fill(sorted_keys(&self.pages, &heap, (schema, &schema.key), None)?, &primary)?;
+        }
         let mut table = TableStores { schema: schema.clone(), heap, primary, indexes: Vec::new() };
         for (at, index) in schema.indexes.iter().enumerate() {
-            let known = stored.is_some_and(|stored| stored.indexes.contains(index));
-            let store = self.open_index(&table, index, at, known)?;
-            table.indexes.push(store);
+            let known = kept.is_some_and(|stored| stored.schema.indexes.contains(index));
+            let index = self.open_index(&table, (index, at), store, known)?;
+            table.indexes.push(index);
         }
         if self.tables.len() <= id {
             self.tables.resize_with(id + 1, || None);
@@ -83,18 +95,18 @@ impl<S: Stack> Engine<S> {
     fn open_index(
         &self,
         table: &TableStores<S>,
-        index: &IndexSchema,
-        at: usize,
+        (index, at): (&IndexSchema, usize),
+        store: &str,
         known: bool,
     ) -> Result<IndexStore<S>, Error> {
         let schema = &table.schema;
-        let (name, columns) = (format!("{}/{}", schema.name, index.name), index.columns.to_vec());
+        let (name, columns) = (format!("{store}/{}", index.name), index.columns.to_vec());
         if known {
             let entry = self.existing(&name)?;
             return Ok(self.index_store(schema, format!("{}.{}", schema.name, index.name), columns, entry));
         }
         let width = key_width(schema, &columns);
-        let rows = self.sorted_keys(&table.heap, schema, &columns)?;
+        let rows = sorted_keys(&self.pages, &table.heap, (schema, &columns), None)?;
         let entry = self.make_tree(&name, table.heap.store(), at as u16 + 1, index.unique, width)?;
         let store = self.index_store(schema, format!("{}.{}", schema.name, index.name), columns, entry);
         self.fill(rows, &store)?;
@@ -106,13 +118,13 @@ impl<S: Stack> Engine<S> {
     ///
     /// # Errors
     /// When there is such an index, or pages are damaged or cannot be had.
-    pub(crate) fn check_new_indexes(&self, schema: &TableSchema, stored: &TableSchema) -> Result<(), Error> {
+    pub(crate) fn check_new_indexes(&self, schema: &TableSchema, stored: StoredTable<'_>) -> Result<(), Error> {
         for index in schema.indexes.iter().filter(|index| index.unique && !stored.keeps_unique(index)) {
-            let heap = self.existing(&schema.name)?;
-            let heap = HeapFile::open(&self.pages, heap.store, heap.root, schema.row_width)?;
-            let rows = self.sorted_keys(&heap, schema, &index.columns)?;
+            let heap = self.heap_of(stored.schema, stored.store)?;
+            let rows = sorted_keys(&self.pages, &heap, (schema, &index.columns), stored.conversion)?;
             if let Some(pair) = rows.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-                let read = |rid| heap.read(&self.pages, rid, <[u8]>::to_vec);
+                let present = |row: &[u8]| present_row(row, stored.conversion).into_owned();
+                let read = |rid| heap.read(&self.pages, rid, present);
                 let one = read(pair[0].1)?.expect("it was scanned just now");
                 let other = read(pair[1].1)?.expect("it was scanned just now");
                 return Err(Error::not_unique(schema, index, [&one, &other]));
@@ -121,22 +133,10 @@ impl<S: Stack> Engine<S> {
         Ok(())
     }
 
-    /// The keys of all rows of a table in an index, in their order.
-    fn sorted_keys(
-        &self,
-        heap: &HeapFile,
-        schema: &TableSchema,
-        columns: &[usize],
-    ) -> Result<Vec<(Vec<u8>, Rid)>, Error> {
-        let mut rows = Vec::new();
-        heap.scan(&self.pages, |rid, row| {
-            let mut key = Vec::new();
-            encode(schema, columns, row, &mut key);
-            rows.push((key, rid));
-            Ok(())
-        })?;
-        rows.sort_unstable();
-        Ok(rows)
+    /// The heap file of a stored table.
+    fn heap_of(&self, schema: &TableSchema, store: &str) -> Result<HeapFile, Error> {
+        let heap = self.existing(store)?;
+        HeapFile::open(&self.pages, heap.store, heap.root, schema.row_width)
     }
 
     /// Inserts an entry for each row into an index that is new, in their order, so that the tree is filled page by
@@ -177,8 +177,8 @@ impl<S: Stack> Engine<S> {
         Ok(if count == 0 { name.to_owned() } else { format!("{name}~{}", count + 1) })
     }
 
-    fn make_heap(&self, schema: &TableSchema) -> Result<StoreEntry, Error> {
-        let name = self.new_name(&schema.name)?;
+    fn make_heap(&self, schema: &TableSchema, store: &str) -> Result<StoreEntry, Error> {
+        let name = self.new_name(store)?;
         let width = u16::try_from(schema.row_width)
             .map_err(|_| Error::Catalog(format!("a row of table `{}` is larger than any page", schema.name)))?;
         let mut session = self.sessions.take()?;

@@ -83,7 +83,7 @@ impl World {
         let clock = Arc::new(ManualClock::default());
         let mut engine = Engine::make(&files, clock, &config, Vec::new(), open_log).unwrap();
         for table in &Catalog::new().table::<District>().table::<Customer>().tables {
-            engine.add_table(table.id, &table.schema, None).unwrap();
+            engine.add_table(table.id, &table.schema, &table.schema.name, None).unwrap();
         }
         let world = Self { engine };
         world.quietly(|tx| {

@@ -16,6 +16,7 @@ use crate::io::Clock;
 use crate::log::Lsn;
 use crate::partitioned::held::{Cell, Hold};
 use crate::partitioned::log_records::command::CommandHead;
+use crate::partitioned::log_records::converted::convert_operation;
 use crate::partitioned::log_records::values::{
     Ahead, Asked, BadLogRecord, COMMAND, COMMAND_WITHOUT_DIGEST, Mine, OPERATION_WIDTH, VALUES,
 };
@@ -24,6 +25,7 @@ use crate::partitioned::procedure_kind::ProcedureKind;
 use crate::partitioned::recovery::replay_error::ReplayError;
 use crate::partitioned::storage::memory::RowId;
 use crate::procedure::{PartitionSet, partition_of};
+use crate::record::RowConversion;
 
 /// How often a thread that waits for another partition looks before it sleeps.
 const SPINS: usize = 200;
@@ -62,6 +64,8 @@ pub(crate) struct ReplayContext<'a> {
     pub(crate) cells: &'a [Cell],
     /// Place in the array of tables for each table number of the files.
     pub(crate) tables: &'a [usize],
+    /// For each of these numbers, how its rows become those of the present version; nothing, or `None`: they are.
+    pub(crate) conversions: &'a [Option<RowConversion>],
     /// For each procedure number of the log, the code, if the catalog has just that version.
     pub(crate) procedures: &'a [Option<ProcedureKind>],
     pub(crate) clock: &'a dyn Clock,
@@ -182,7 +186,8 @@ fn replay_partition(
                 if index >= asked && record.first() == Some(&VALUES) {
                     let mut own = shared.hold(PartitionSet::of(partition));
                     let data = own.held.home();
-                    asked = index + lookahead.ask(data, shared.context.tables, &mine, batch.records_from(index));
+                    let tables = (shared.context.tables, shared.context.conversions);
+                    asked = index + lookahead.ask(data, tables, &mine, batch.records_from(index));
                 }
                 replay_record(shared, partition, ordinal, (lsn, record), &mut lookahead.found)
             };
@@ -215,6 +220,9 @@ fn replay_record(
             data.last = lsn;
             Ok(())
         }
+        Some((&(COMMAND | COMMAND_WITHOUT_DIGEST), _)) if shared.context.conversions.iter().any(Option::is_some) => {
+            Err(ReplayError::OtherSchema)
+        }
         Some((&kind @ (COMMAND | COMMAND_WITHOUT_DIGEST), command)) => {
             let (head, arguments) =
                 CommandHead::split(kind, command).ok_or_else(|| foreign("a call ends before its arguments"))?;
@@ -234,12 +242,20 @@ fn apply_all(
 ) -> Result<(), BadLogRecord> {
     let count = context.cells.len() as u64;
     let mine = |placement: Option<u64>| placement.is_none_or(|it| partition_of(it, count) == partition as u64);
+    let mut converted = Vec::new();
     while !operations.is_empty() {
         let (&[operation, low, high], rest) = operations.split_first_chunk().ok_or(BadLogRecord::Short)?;
         let number = u16::from_le_bytes([low, high]);
         let id = *context.tables.get(usize::from(number)).ok_or(BadLogRecord::Table(number))?;
         let table = data.tables[id].as_mut().ok_or(BadLogRecord::Table(number))?;
-        operations = table.apply(operation, rest, &mine, ahead)?;
+        operations = match context.conversions.get(usize::from(number)) {
+            Some(Some(conversion)) => {
+                let rest = convert_operation(conversion, operation, rest, &mut converted)?;
+                table.apply(operation, &converted, &mine, &mut Ahead::new())?;
+                rest
+            }
+            _ => table.apply(operation, rest, &mine, ahead)?,
+        };
     }
     Ok(())
 }
@@ -328,7 +344,7 @@ impl<'a> Lookahead<'a> {
     pub(crate) fn ask(
         &mut self,
         data: &Partition,
-        tables: &[usize],
+        tables: (&[usize], &[Option<RowConversion>]),
         mine: Mine<'_>,
         records: impl Iterator<Item = &'a [u8]>,
     ) -> usize {
@@ -350,9 +366,20 @@ impl<'a> Lookahead<'a> {
     }
 
     /// The first step for each row of a record. One that makes no sense is told of when it is done.
-    fn begin(&mut self, data: &Partition, tables: &[usize], mine: Mine<'_>, mut operations: &'a [u8]) {
+    fn begin(
+        &mut self,
+        data: &Partition,
+        (tables, conversions): (&[usize], &[Option<RowConversion>]),
+        mine: Mine<'_>,
+        mut operations: &'a [u8],
+    ) {
         while let Some((&[operation, low, high], rest)) = operations.split_first_chunk::<OPERATION_WIDTH>() {
-            let Some(&id) = tables.get(usize::from(u16::from_le_bytes([low, high]))) else { return };
+            let number = usize::from(u16::from_le_bytes([low, high]));
+            let Some(&id) = tables.get(number) else { return };
+            // Rows of another version are looked up when their turn comes.
+            if matches!(conversions.get(number), Some(Some(_))) {
+                return;
+            }
             let Some(table) = &data.tables[id] else { return };
             let Some((asked, rest)) = table.ask_for_place(operation, rest, mine) else { return };
             self.asked.extend(asked.map(|asked| (id, asked)));

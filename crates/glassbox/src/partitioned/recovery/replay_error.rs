@@ -21,6 +21,9 @@ pub(crate) enum ReplayError {
     /// The catalog does not have the version of the procedure that was called: its number in the manifest.
     #[error("the catalog does not have procedure {0} of the manifest")]
     OtherVersion(usize),
+    /// A call, and the rows are converted to another version of the schema.
+    #[error("it is a call of another version of the schema")]
+    OtherSchema,
     /// The procedure does not do what it did when it was logged.
     #[error(
         "procedure `{procedure}` of version {version} {what}, which it did not when it was logged; {remedy}",

@@ -18,7 +18,7 @@ use crate::partitioned::storage::any_table::TableKind;
 use crate::partitioned::storage::indexes::NotBuilt;
 use crate::partitioned::storage::memory::{AddressSpace, CannotReserve};
 use crate::procedure::{PartitionSet, partition_of};
-use crate::record::{Key, Record, TableSchema, mix};
+use crate::record::{Key, Record, RowConversion, TableSchema, mix};
 use crate::store::{CheckpointFile, Manifest, REPLICATED, WrittenCheckpoint, damaged};
 
 const COPIES_DIFFER: &str = "not all partitions had memory for a row of the replicated table `{}`, so its copies \
@@ -138,11 +138,15 @@ fn not_built(schema: &TableSchema, why: NotBuilt) -> Error {
 const ROWS_FOR_THREADS: u64 = 10_000;
 
 /// Fills empty partitions from a checkpoint, all at once if it is large; `ids` are the tables' places for each number
-/// in the file. Gives the number of rows.
-pub(crate) fn load_checkpoint(file: &CheckpointFile, ids: &[usize], cells: &mut [Cell]) -> Result<u64, Error> {
+/// in the file, with the conversions of their rows. Gives the number of rows.
+pub(crate) fn load_checkpoint(
+    file: &CheckpointFile,
+    tables: (&[usize], &[Option<RowConversion>]),
+    cells: &mut [Cell],
+) -> Result<u64, Error> {
     let count = cells.len();
     let rows = file.blocks.iter().map(|block| u64::from(block.rows)).sum();
-    let load = |(partition, cell): (usize, &mut Cell)| load_partition(file, ids, cell.get_mut(), partition, count);
+    let load = |(partition, cell): (usize, &mut Cell)| load_partition(file, tables, cell.get_mut(), partition, count);
     if rows < ROWS_FOR_THREADS {
         cells.iter_mut().enumerate().try_for_each(load)?;
         return Ok(rows);
@@ -158,7 +162,7 @@ pub(crate) fn load_checkpoint(file: &CheckpointFile, ids: &[usize], cells: &mut 
 
 fn load_partition(
     file: &CheckpointFile,
-    ids: &[usize],
+    (ids, conversions): (&[usize], &[Option<RowConversion>]),
     data: &mut Partition,
     partition: usize,
     count: usize,
@@ -167,15 +171,26 @@ fn load_partition(
     // With as many partitions as then, each block is one partition's or everyone's.
     let same = file.partitions == count as u64;
     let mut rows = Vec::new();
+    let mut converted = Vec::new();
     for block in &file.blocks {
-        if same && block.partition != REPLICATED && usize::from(block.partition) != partition {
+        let conversion = conversions.get(usize::from(block.table)).and_then(Option::as_ref);
+        let stays = same && !conversion.is_some_and(RowConversion::moves_rows);
+        if stays && block.partition != REPLICATED && usize::from(block.partition) != partition {
             continue;
         }
         file.rows(block, &mut rows)?;
+        if let Some(conversion) = conversion {
+            if rows.len() % conversion.old_width() != 0 {
+                return Err(damaged(&*file.file, block.at, "it ends in the middle of a row"));
+            }
+            converted.clear();
+            rows.chunks_exact(conversion.old_width()).for_each(|row| conversion.row(row, &mut converted));
+        }
+        let rows = if conversion.is_some() { &converted } else { &rows };
         let table = ids.get(usize::from(block.table)).and_then(|&id| data.tables[id].as_mut());
         let table =
             table.ok_or_else(|| damaged(&*file.file, block.at, "it holds a table that the manifest does not name"))?;
-        table.load(&rows, &mine).map_err(|bad| match bad {
+        table.load(rows, &mine).map_err(|bad| match bad {
             BadLogRecord::Full(full) => Error::OutOfMemory(full.to_string()),
             bad => damaged(&*file.file, block.at, bad.to_string()),
         })?;

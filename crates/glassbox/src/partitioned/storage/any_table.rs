@@ -10,7 +10,7 @@ use crate::partitioned::storage::memory::{AddressSpace, CannotReserve, RowId};
 use crate::partitioned::storage::snapshot::Snapshot;
 use crate::partitioned::storage::table::{Refused, Table};
 use crate::procedure::TableFull;
-use crate::record::{Direction, EncodedKey, Index, IndexSchema, IndexVisitor, Key, Record, TableSchema};
+use crate::record::{Direction, EncodedKey, Index, IndexSchema, IndexVisitor, Key, Record, TableHistory, TableSchema};
 
 /// A table of any record.
 pub(crate) trait AnyTable: Send {
@@ -66,6 +66,7 @@ type CreateTable = fn(u16, usize, &mut AddressSpace) -> Result<Box<dyn AnyTable>
 #[derive(Clone)]
 pub(crate) struct TableKind {
     pub(crate) schema: TableSchema,
+    pub(crate) history: TableHistory,
     pub(crate) id: usize,
     pub(crate) create: CreateTable,
 }
@@ -74,6 +75,7 @@ impl TableKind {
     pub(crate) fn of<R: Record>() -> Self {
         Self {
             schema: R::SCHEMA,
+            history: R::HISTORY,
             id: R::table_id().assign(),
             create: |number, bytes, space| Ok(Box::new(Table::<R>::new(number, bytes, space)?)),
         }

@@ -7,7 +7,7 @@ use crate::io::{Files, MemoryFiles};
 use crate::log::{ExpectedLog, Log, LogConfig, Lsn, look_into_log};
 use crate::partitioned::TableKind;
 use crate::research::inspect::{Inspector, Moment};
-use crate::store::{CheckpointFile, MANIFEST, Manifest, merge_catalog};
+use crate::store::{CheckpointFile, MANIFEST, Manifest, merge_schema};
 use crate::{Error, LogKind, Record};
 
 /// Files whose names begin so, with their bytes.
@@ -51,7 +51,7 @@ pub(super) fn manifest(bytes: &[u8]) {
         let again = MemoryFiles::new();
         manifest.write(&again).expect("no faults");
         assert_eq!(Manifest::read(&again).expect("it was just written"), Some(manifest.clone()));
-        let _ = merge_catalog(&manifest, catalog().entries());
+        let _ = merge_schema(&manifest, catalog().schema());
         look(&files);
     });
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::classic::{Engine, OpenedVolume, PAGES};
+use crate::classic::{Engine, OpenedVolume, PAGES, StoredTable};
 use crate::config::{Architecture, ClassicConfig, Config};
 use crate::database::claim::log_config;
 use crate::error::Error;
@@ -92,7 +92,8 @@ impl Recovered {
         let log = Log::open(Arc::clone(&files), log_config(&config), found)?;
         let mut engine = Engine::start(volume, log, Arc::new(RealClock::new()), &config, Vec::new())?;
         for (number, table) in manifest.tables.iter().enumerate() {
-            engine.add_table(number, table, Some(table))?;
+            let store = manifest.store_of(number);
+            engine.add_table(number, table, store, Some(StoredTable::kept(table, store)))?;
         }
         let prepared = engine.prepared();
         for transaction in &prepared {

@@ -63,7 +63,7 @@ impl<S: Stack> StackEngine for Engine<S> {
         let open_log = || make_log(&files, &classic, config);
         let mut engine = Self::make(&files, Arc::new(clock), &classic, procedures, open_log)?;
         for table in &catalog.tables {
-            engine.add_table(table.id, &table.schema, None)?;
+            engine.add_table(table.id, &table.schema, &table.schema.name, None)?;
         }
         Ok(engine)
     }

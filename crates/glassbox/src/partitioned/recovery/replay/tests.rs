@@ -127,6 +127,7 @@ fn who_looks_ahead_does_not_meet_a_call_on_several_partitions() {
     let context = ReplayContext {
         cells: &[cell(false), cell(true)],
         tables: &[0],
+        conversions: &[],
         procedures: &[Some(ProcedureKind { run, ..ProcedureKind::of::<Everywhere>() })],
         clock: &ManualClock::default(),
         all_partitions: false,
@@ -148,6 +149,7 @@ fn only_a_call_with_a_digest_is_compared() {
     let context = ReplayContext {
         cells: &[Cell::new(Partition::new(Vec::new(), 0))],
         tables: &[],
+        conversions: &[],
         procedures: &[Some(ProcedureKind::of::<Everywhere>())],
         clock: &ManualClock::default(),
         all_partitions: false,
