@@ -88,6 +88,9 @@ fn manifest(out: &mut impl Write, file: &str, manifest: &Manifest) -> io::Result
 
 fn storage(out: &mut impl Write, manifest: &Manifest, summary: &Summary) -> io::Result<()> {
     writeln!(out, "database    {:032x}", manifest.database_id)?;
+    if manifest.schema_version > 1 {
+        writeln!(out, "schema      version {}", manifest.schema_version)?;
+    }
     if let Some(whose) = &manifest.journal_of {
         writeln!(out, "journal     of {whose}")?;
     }

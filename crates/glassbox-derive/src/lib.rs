@@ -34,6 +34,14 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `access = point` | lookups only, at about half the cost |
 /// | `index(name = by_name, columns = (a, b))` | a secondary index; may be repeated |
 /// | `index(name = by_mail, columns = (a, mail), unique)` | one in which no two rows have the same key |
+/// | `was("name", version)` | the table had this name before this version of the schema; may be repeated |
+/// | `dropped("name", type, at = version)` | a column that is gone since this version; with `added = version, default = …` if there were rows without it |
+///
+/// | `#[record(...)]` of a field | |
+/// | --- | --- |
+/// | `added = version` | the column is there since this version of the schema. Older rows have nothing in it, or |
+/// | `default = …` | this number, text, `true` or `false` |
+/// | `was("name", version)` | the column had this name before this version; may be repeated |
 ///
 /// Each index gives a type named after the struct and the index, which is what a procedure names it by. The key of an
 /// index that is not unique ends with those columns of the primary key that it did not name, so that its entries

@@ -306,3 +306,53 @@ fn a_crash_during_a_step_leaves_one_version_or_the_other() {
         }
     }
 }
+
+mod by_balance {
+    #[derive(glassbox::Record, Clone, Copy)]
+    #[record(table = "item", key = id, index(name = by_it, columns = balance))]
+    pub struct Item {
+        pub id: u32,
+        pub balance: u16,
+        pub size: u16,
+    }
+}
+
+mod by_size {
+    #[derive(glassbox::Record, Clone, Copy)]
+    #[record(table = "item", key = id, index(name = by_it, columns = size))]
+    pub struct Item {
+        pub id: u32,
+        pub balance: u16,
+        pub size: u16,
+    }
+}
+
+/// The classic engine may have made and filled an index of the same name when the crash came.
+#[test]
+fn a_crash_while_an_index_gets_other_columns_leaves_the_former_one() {
+    for architecture in [Architecture::Partitioned, Architecture::Classic] {
+        let case = Case { architecture, log: LogKind::Values, partitions: 1, end: End::Close };
+        let files = MemoryFiles::default();
+        let former = || Catalog::new().table::<by_balance::Item>();
+        let db = open(&files, case, former()).unwrap();
+        let insert = |id: u32| {
+            let item = by_balance::Item { id, balance: 100 - id as u16, size: id as u16 };
+            db.transaction(|tx| tx.insert(&item)).unwrap();
+        };
+        (0..50).for_each(insert);
+        db.close().unwrap();
+        let is_over = |at: u64| {
+            let interrupted = files.after_crash(Crash::Lost, 1);
+            interrupted.set_faults(Faults { stop_at: Some(at), ..Faults::default() });
+            let later = Catalog::new().table::<by_size::Item>();
+            let is_over = open(&interrupted, case, later).is_ok() && !interrupted.is_stopped();
+            let interrupted = interrupted.after_crash(Crash::Kept, at);
+            let db = open(&interrupted, case, former()).unwrap();
+            assert_eq!(db.verify(), [""; 0], "{case:?}, operation {at}");
+            let first = db.transaction(|tx| tx.first_by::<by_balance::ItemByIt>(.., Direction::Forward));
+            assert_eq!(first.unwrap().map(|item| item.id), Some(49), "{case:?}, operation {at}");
+            is_over
+        };
+        assert!((0..10_000).any(is_over), "{case:?}");
+    }
+}

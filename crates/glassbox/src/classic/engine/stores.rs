@@ -1,11 +1,11 @@
 //! The stores of a program's tables: found in the directory, or made.
 //!
 //! A table has a heap file of its own name, or `name@version` if its rows were converted to that version of the schema;
-//! the tree of its primary key is called `name/`, that of an index `name/index`. Which of them are whole, the manifest
-//! says: it names tables and indexes only after their stores were made and filled. Other stores in the directory were
-//! left by an interrupted attempt, by a conversion, or by an index that a program has dropped; they are never used
-//! again, and a new store of that name gets a number behind it (`name/index~2`). The one with the highest number
-//! counts.
+//! its trees are called `name/` (primary key) and `name/index`, or `name/index(columns)` if there was another index of
+//! that name. Which stores are whole, the manifest says: it names tables and indexes only after their stores were made
+//! and filled. Other stores were left by an interrupted attempt, by a conversion, or by an index that a program has
+//! dropped; they are never used again, and a new store of that name gets a number behind it (`name/index~2`). The one
+//! with the highest number counts.
 //!
 //! A bulk load adds rows to an empty database, without log and locks. A page that is changed without the log cannot be
 //! brought back by it. So a load is only for a database without rows: the manifest says that it is going on, and if it
@@ -82,12 +82,9 @@ impl<S: Stack> Engine<S> {
         let mut table = TableStores { schema: schema.clone(), heap, primary, indexes: Vec::new() };
         for (at, index) in schema.indexes.iter().enumerate() {
             let known = kept.is_some_and(|stored| stored.schema.indexes.contains(index));
-            let index = self.open_index(&table, (index, at), store, known)?;
-            table.indexes.push(index);
+            table.indexes.push(self.open_index(&table, (index, at), store, known)?);
         }
-        if self.tables.len() <= id {
-            self.tables.resize_with(id + 1, || None);
-        }
+        self.tables.resize_with(self.tables.len().max(id + 1), || None);
         self.tables[id] = Some(table);
         Ok(())
     }
@@ -100,7 +97,8 @@ impl<S: Stack> Engine<S> {
         known: bool,
     ) -> Result<IndexStore<S>, Error> {
         let schema = &table.schema;
-        let (name, columns) = (format!("{store}/{}", index.name), index.columns.to_vec());
+        let columns = index.columns.to_vec();
+        let name = self.index_name(store, index, known)?;
         if known {
             let entry = self.existing(&name)?;
             return Ok(self.index_store(schema, format!("{}.{}", schema.name, index.name), columns, entry));
@@ -111,6 +109,17 @@ impl<S: Stack> Engine<S> {
         let store = self.index_store(schema, format!("{}.{}", schema.name, index.name), columns, entry);
         self.fill(rows, &store)?;
         Ok(store)
+    }
+
+    /// The name of an index's tree. If another index had its name before, the positions of its columns are in it: the
+    /// program with the other one may open the database again, after an attempt that was interrupted.
+    fn index_name(&self, store: &str, index: &IndexSchema, known: bool) -> Result<String, Error> {
+        let plain = format!("{store}/{}", index.name);
+        let positions: Vec<_> = index.columns.iter().map(usize::to_string).collect();
+        let with_columns = format!("{plain}({})", positions.join(","));
+        let entries = directory::list(&self.pages)?;
+        let there_is = |name: &str| entries.iter().any(|entry| base(entry) == name.as_bytes());
+        Ok(if there_is(if known { &with_columns } else { &plain }) { with_columns } else { plain })
     }
 
     /// Refuses unique indexes of a table that `stored` does not know and that two rows contradict. To be called of all
