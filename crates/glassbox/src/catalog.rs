@@ -6,7 +6,7 @@ use std::fmt;
 use crate::error::Error;
 use crate::partitioned::{ProcedureKind, TableKind};
 use crate::procedure::Procedure;
-use crate::record::{Record, TableSchema};
+use crate::record::{Record, TableSchema, parse};
 use crate::store::{Manifest, ProcedureEntry, ProgramSchema};
 
 /// The tables and procedures of a database, named once where it is opened.
@@ -100,6 +100,7 @@ impl Catalog {
         }
         self.tables.iter().try_for_each(|table| check_unique(&table.schema))?;
         self.check_version()?;
+        self.tables.iter().try_for_each(check_defaults)?;
         for (at, procedure) in self.procedures.iter().enumerate() {
             if self.procedures[..at].iter().any(|other| other.name == procedure.name) {
                 return Err(twice("procedure", procedure.name));
@@ -151,6 +152,17 @@ impl Catalog {
     }
 }
 
+/// Refuses defaults that are no values of their columns.
+fn check_defaults(table: &TableKind) -> Result<(), Error> {
+    let TableKind { schema, history, .. } = table;
+    let with_default = schema.columns.iter().zip(history.columns).filter(|(_, history)| history.added > 1);
+    for (column, history) in with_default {
+        parse(column, history.default)
+            .map_err(|bad| Error::Catalog(format!("the default of a column of table `{}`: {bad}", schema.name)))?;
+    }
+    Ok(())
+}
+
 /// Refuses unique indexes that enforce nothing or cannot be checked. The derive macro refuses them earlier, with a
 /// better message.
 fn check_unique(table: &TableSchema) -> Result<(), Error> {
@@ -194,6 +206,26 @@ mod tests {
         town: u16,
         id: u32,
         mail: u64,
+    }
+
+    #[derive(Record, Clone, Copy)]
+    #[record(table = "item", key = id)]
+    struct Item {
+        id: u32,
+        #[record(added = 3, default = 300)]
+        size: u8,
+    }
+
+    #[test]
+    fn a_version_and_defaults_fit_the_records() {
+        let refused = |version| Catalog::new().version(version).table::<Item>().check().unwrap_err().to_string();
+        let older =
+            "catalog: table `item` has a change of version 3, and the catalog is of version 2: add `.version(3)`";
+        assert_eq!(refused(2), older);
+        assert!(refused(0).contains("the first version of a schema is 1"));
+        let no_value =
+            "catalog: the default of a column of table `item`: `300` is no value of column `size`, which is u8";
+        assert_eq!(refused(3), no_value);
     }
 
     fn check(columns: &'static [usize], replicated: bool) -> Result<(), String> {

@@ -1,5 +1,7 @@
 //! Statistics of a database: counts of its work, and its use of memory and disk.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use crate::classic;
@@ -205,5 +207,50 @@ impl Stats {
         let of_table =
             |table: &TableUsage| table.row_bytes + table.index_bytes.iter().map(|(_, bytes)| bytes).sum::<u64>();
         self.tables.iter().map(of_table).sum()
+    }
+}
+
+/// How opening a database would change its rows: [`Database::plan`](crate::Database::plan).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SchemaPlan {
+    /// The version of the stored schema; `None`: there is no database yet.
+    pub stored_version: Option<u32>,
+    /// The version of the catalog.
+    pub version: u32,
+    /// The tables that change.
+    pub tables: Vec<TablePlan>,
+    /// About how many bytes of rows and keys are written, in addition to what opening writes anyway.
+    pub bytes_written: u64,
+}
+
+/// How opening a database would change a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TablePlan {
+    /// The name in the catalog.
+    pub table: String,
+    /// The changes, in words.
+    pub steps: Vec<String>,
+    /// The indexes that are built.
+    pub indexes_built: Vec<String>,
+    /// Rows that are converted.
+    pub rows: u64,
+}
+
+impl fmt::Display for SchemaPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.stored_version {
+            None => return write!(f, "a new database of version {}", self.version),
+            Some(stored) if stored == self.version => write!(f, "version {stored}")?,
+            Some(stored) => write!(f, "from version {stored} to version {}", self.version)?,
+        }
+        if self.tables.is_empty() {
+            return f.write_str(": no table changes");
+        }
+        write!(f, ", about {} bytes to write", self.bytes_written)?;
+        for TablePlan { table, steps, rows, .. } in &self.tables {
+            write!(f, "\ntable `{table}`, {rows} rows to convert")?;
+            steps.iter().try_for_each(|step| write!(f, "\n    {step}"))?;
+        }
+        Ok(())
     }
 }

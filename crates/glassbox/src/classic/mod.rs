@@ -52,7 +52,7 @@ pub(crate) mod wal;
 pub(crate) use buffer::{DOUBLE, PAGES, check_file, repair};
 pub(crate) use directory::StoreKind;
 pub(crate) use engine::Engine;
-pub(crate) use engine::conversion::StoredTable;
+pub(crate) use engine::conversion::{StoredTable, store_name};
 pub(crate) use engine::open::{OpenedVolume, PAGES_PER_SESSION};
 pub(crate) use lock::{LockName, Wait, WaitEnd};
 pub(crate) use page::is_page_size;

@@ -11,6 +11,7 @@ pub(crate) mod explain;
 pub(crate) mod inner;
 pub(crate) mod open;
 pub(crate) mod open_classic;
+pub(crate) mod plan;
 pub(crate) mod prepared;
 pub(crate) mod sessions;
 #[cfg(test)]
@@ -38,7 +39,7 @@ use crate::error::Error;
 use crate::io::{Clock, Files, RealClock, RealFiles};
 use crate::partitioned::Take;
 use crate::procedure::{Procedure, ReadWriteSet, Stop};
-use crate::stats::{PartitionStats, Recovery, SimulatedPages, Stats};
+use crate::stats::{PartitionStats, Recovery, SchemaPlan, SimulatedPages, Stats};
 
 /// An open database.
 ///
@@ -83,6 +84,18 @@ impl Database {
         catalog: Catalog,
     ) -> Result<Self, Error> {
         open::open(Some(files), clock, config, catalog).map(Self::new)
+    }
+
+    /// How opening would change the rows of a database: which tables it would convert, and how many rows and bytes.
+    /// Nothing is changed, and the database must not be open. Counting reads the log, and all pages of the classic
+    /// engine.
+    ///
+    /// Rows are not looked at: opening may still refuse an index that is to be unique.
+    ///
+    /// # Errors
+    /// Those of [`Database::open`] about the catalog and the stored schema.
+    pub fn plan(directory: impl AsRef<Path>, catalog: &Catalog, config: &Config) -> Result<SchemaPlan, Error> {
+        plan::plan(directory.as_ref(), catalog, config)
     }
 
     /// A database without a directory: it ends with the program. Durability is [`Durability::None`] whatever `config`

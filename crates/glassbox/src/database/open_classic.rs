@@ -9,7 +9,7 @@ use std::any::TypeId;
 use std::sync::Arc;
 
 use crate::catalog::Catalog;
-use crate::classic::{Closures, Engine, OpenedVolume, ProcedureStages, StoredTable};
+use crate::classic::{Closures, Engine, OpenedVolume, ProcedureStages, StoredTable, store_name};
 use crate::config::{ClassicConfig, Config};
 use crate::database::any_engine::AnyEngine;
 use crate::database::claim::log_config;
@@ -36,6 +36,10 @@ pub(crate) fn open_classic(
     let is_empty = !old.log_created || entry.loading;
     let stored = if is_empty { Manifest { tables: Vec::new(), log_end: 0, ..old.clone() } } else { old.clone() };
     let mut merged = merge_schema(&stored, catalog.schema())?;
+    // There are no partitions to which rows could move.
+    merged.conversions.iter_mut().for_each(|conversion| {
+        conversion.take_if(|conversion| !conversion.changes_rows());
+    });
     name_stores(&stored, &mut merged);
     let MergedSchema { mut manifest, tables, conversions, .. } = merged;
     check_tables(&config.classic, &catalog)?;
@@ -62,6 +66,7 @@ pub(crate) fn open_classic(
         Some(StoredTable { schema, store: stored.store_of(number), conversion: conversions[number].as_ref() })
     };
     for (table, &number) in catalog.tables.iter().zip(&tables) {
+        engine.check_widths(&table.schema)?;
         if let Some(known) = stored_table(number) {
             engine.check_new_indexes(&table.schema, known)?;
         }
@@ -134,7 +139,7 @@ fn name_stores(stored: &Manifest, merged: &mut MergedSchema) {
         let store = match manifest.schema_version {
             _ if is_kept => stored.store_of(number).to_owned(),
             1 => continue,
-            version => format!("{}@{version}", table.name),
+            version => store_name(format!("{}@{version}", table.name)),
         };
         if store != *table.name {
             manifest.stores.insert(number as u16, store);

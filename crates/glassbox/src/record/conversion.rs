@@ -2,7 +2,7 @@
 
 use super::layout::width_of;
 use super::parsed::parse;
-use super::schema::{ColumnHistory, ColumnSchema, ColumnType, TableHistory, TableSchema, name_in};
+use super::schema::{ColumnHistory, ColumnSchema, ColumnType, DroppedColumn, TableHistory, TableSchema, name_in};
 
 /// How the rows of a table become those of another version of it.
 #[derive(Debug)]
@@ -39,14 +39,13 @@ impl RowConversion {
         let sources = columns.map(|(column, history)| source(old, version, column, history));
         let sources = sources.collect::<Result<Vec<_>, _>>()?;
         for (at, column) in old.columns.iter().enumerate() {
-            let is_dropped = history.dropped.iter().any(|it| it.name == column.name && it.at > version);
-            if !sources.contains(&ColumnSource::Column(at)) && !is_dropped {
-                return Err(format!(
-                    "column `{}` is stored but no longer there; if its values are to be lost, say \
-                     `#[record(dropped(\"{}\", TYPE, at = VERSION))]`",
-                    column.name, column.name
-                ));
-            }
+            let is_it = |it: &&DroppedColumn| it.name == column.name && (it.added..it.at).contains(&version);
+            let is_dropped = match history.dropped.iter().find(is_it) {
+                Some(dropped) => check_type_of_dropped(column, dropped).map(|()| true)?,
+                None => false,
+            };
+            let kept = sources.iter().filter(|source| **source == ColumnSource::Column(at)).count();
+            check_fate(&column.name, is_dropped, kept)?;
         }
         let of_key = |at: &usize| {
             sources[*at] == ColumnSource::Column(old.key.get(position_of(&new.key, *at)).copied().unwrap_or(usize::MAX))
@@ -54,13 +53,41 @@ impl RowConversion {
         if new.key.len() != old.key.len() || !new.key.iter().all(of_key) {
             return Err("its primary key has other columns; copy the rows into a new table".to_owned());
         }
-        let is_same = sources.iter().enumerate().all(|(at, source)| {
-            *source == ColumnSource::Column(at)
-                && old.columns[at]
-                    .is_part_of(&ColumnSchema { name: old.columns[at].name.clone(), ..new.columns[at].clone() })
-        });
-        let is_same = is_same && old.columns.len() == new.columns.len();
-        Ok((!is_same).then(|| Self { old: old.clone(), new: new.clone(), sources }))
+        let conversion = Self { old: old.clone(), new: new.clone(), sources };
+        Ok(Some(conversion).filter(|conversion| conversion.changes_rows() || conversion.moves_rows()))
+    }
+
+    /// Whether rows have another stored form than before.
+    pub(crate) fn changes_rows(&self) -> bool {
+        let is_kept = |(at, source): (usize, &ColumnSource)| {
+            let name = |column: &ColumnSchema| ColumnSchema { name: "".into(), ..column.clone() };
+            *source == ColumnSource::Column(at) && name(&self.old.columns[at]).is_part_of(&name(&self.new.columns[at]))
+        };
+        self.old.columns.len() != self.new.columns.len() || !self.sources.iter().enumerate().all(is_kept)
+    }
+
+    /// The changes of columns, in words.
+    pub(crate) fn steps(&self) -> Vec<String> {
+        let mut steps = Vec::new();
+        let mut places = Vec::new();
+        for (column, source) in self.new.columns.iter().zip(&self.sources) {
+            let ColumnSource::Column(at) = *source else {
+                steps.push(format!("column `{}` is added", column.name));
+                continue;
+            };
+            places.push(at);
+            let old = &self.old.columns[at];
+            if old.name != column.name || !is_same_type(old, column) {
+                steps.push(format!("column {old} becomes {column}"));
+            }
+        }
+        for (_, column) in self.old.columns.iter().enumerate().filter(|(at, _)| !places.contains(at)) {
+            steps.push(format!("column `{}` is dropped", column.name));
+        }
+        if !places.is_sorted() {
+            steps.push("columns are in another order".to_owned());
+        }
+        steps
     }
 
     /// Bytes of a stored row of the earlier version.
@@ -131,14 +158,48 @@ impl RowConversion {
         present
     }
 
-    /// Whether rows may belong to other partitions than before.
-    pub(crate) fn moves_rows(&self) -> bool {
+    /// Whether another column decides the partition of a row than before, or none.
+    fn moves_rows(&self) -> bool {
         let of = |schema: &TableSchema| schema.partition_by;
         match (of(&self.old), of(&self.new)) {
             (None, None) => false,
             (Some(old), Some(new)) => self.sources[new] != ColumnSource::Column(old),
             _ => true,
         }
+    }
+}
+
+/// Whether two columns have values of one type.
+fn is_same_type(one: &ColumnSchema, other: &ColumnSchema) -> bool {
+    (&one.kind, one.nullable) == (&other.kind, other.nullable)
+}
+
+/// Refuses to drop a column of another type than the record says.
+fn check_type_of_dropped(stored: &ColumnSchema, dropped: &DroppedColumn) -> Result<(), String> {
+    let DroppedColumn { name, kind, nullable, .. } = dropped.clone();
+    let width = width_of(&kind) + usize::from(nullable);
+    let said = ColumnSchema { name: name.into(), kind, nullable, offset: 0, width };
+    if is_widened(stored, &said) {
+        return Ok(());
+    }
+    Err(format!("column {stored} is stored, and the one that is dropped is {said}: say the type that it had"))
+}
+
+/// Refuses a stored column that is kept by several columns, by none without being dropped, or though it is dropped.
+fn check_fate(name: &str, is_dropped: bool, kept: usize) -> Result<(), String> {
+    match (kept, is_dropped) {
+        (1, false) | (0, true) => Ok(()),
+        (0, false) => Err(format!(
+            "column `{name}` is stored but no longer there; if its values are to be lost, say \
+             `#[record(dropped(\"{name}\", TYPE, at = VERSION))]`"
+        )),
+        (_, true) => Err(format!(
+            "column `{name}` is dropped, and there is one of that name: say since when, `#[record(added = VERSION, \
+             default = …)]`"
+        )),
+        (_, false) => Err(format!(
+            "column `{name}` has become several; if one of them is new, say `#[record(added = VERSION, default = …)]`"
+        )),
     }
 }
 
@@ -341,14 +402,52 @@ mod tests {
         assert!(refused(|it| it.columns.to_mut()[3].name = "other".into(), 1).contains("dropped(\"other\", TYPE, at"));
         assert!(refused(|it| it.columns.to_mut()[0].name = "c".into(), 1).starts_with("column `a` is new; raise"));
         assert!(refused(|it| it.columns.to_mut()[2].kind = ColumnType::F32, 1).starts_with("column `b` F32 now is"));
+        let other_type = refused(|it| it.columns.to_mut()[3].kind = ColumnType::Timestamp, 1);
+        assert!(other_type.starts_with("column `gone` Timestamp is stored, and the one that is dropped is `gone` U64"));
         assert!(refused(|it| it.key.to_mut().swap(0, 1), 1).starts_with("its primary key has other columns"));
         // In version 4 the column was gone already, and another one had been added.
         assert!(refused(|_| (), 4).starts_with("column `rebate` is new"));
     }
 
     #[test]
-    fn rows_of_the_same_columns_stay_as_they_are() {
-        let same = RowConversion::between(&Before::SCHEMA, 1, &Before::SCHEMA, &Before::HISTORY);
-        assert!(same.unwrap().is_none());
+    fn rows_of_the_same_columns_stay_as_they_are_unless_they_move() {
+        let between = |old: &TableSchema| RowConversion::between(old, 1, &Before::SCHEMA, &Before::HISTORY).unwrap();
+        assert!(between(&Before::SCHEMA).is_none());
+        for partition_by in [None, Some(0)] {
+            let other = TableSchema { partition_by, ..Before::SCHEMA };
+            let conversion = between(&other).unwrap();
+            assert_eq!((conversion.moves_rows(), conversion.changes_rows()), (true, false), "{partition_by:?}");
+        }
+    }
+
+    #[derive(Record, Clone, Copy)]
+    #[record(table = "item", key = id)]
+    struct Oldest {
+        id: u8,
+        x: u8,
+    }
+
+    #[derive(Record, Clone, Copy)]
+    #[record(table = "item", key = id, dropped("x", u32, added = 3, default = 0, at = 4))]
+    struct Newest {
+        id: u8,
+        #[record(was("x", 2))]
+        y: u8,
+    }
+
+    /// In version 2 the column `x` became `y`, version 3 added another `x`, and version 4 dropped it.
+    #[test]
+    fn a_column_that_had_the_name_of_a_dropped_one_is_kept() {
+        let conversion = RowConversion::between(&Oldest::SCHEMA, 1, &Newest::SCHEMA, &Newest::HISTORY).unwrap();
+        assert!(conversion.is_none_or(|conversion| !conversion.changes_rows()));
+    }
+
+    #[test]
+    fn each_stored_column_has_one_fate() {
+        assert_eq!((check_fate("a", false, 1), check_fate("a", true, 0)), (Ok(()), Ok(())));
+        let refused = |is_dropped, kept| check_fate("a", is_dropped, kept).unwrap_err();
+        assert!(refused(false, 0).contains("no longer there"));
+        assert!(refused(true, 1).contains("is dropped, and there is one of that name"));
+        assert!(refused(false, 2).contains("has become several"));
     }
 }

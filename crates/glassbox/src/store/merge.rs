@@ -53,15 +53,32 @@ pub(crate) fn merge_schema(old: &Manifest, program: ProgramSchema) -> Result<Mer
     let mut tables = vec![None; declared.len()];
     let mut conversions = Vec::new();
     for (number, stored) in old.tables.iter().enumerate() {
-        let name = |(table, history): &(TableSchema, TableHistory)| name_in(from, history.was, &table.name).to_owned();
         let mismatch = |difference| Error::SchemaMismatch { table: stored.name.to_string(), difference };
-        let Some(at) = declared.iter().position(|table| name(table) == stored.name) else {
-            return Err(mismatch(
-                "the catalog does not name it; add its record where the database is opened, or, if the table has \
-                 another name now, say `#[record(was(\"NAME\", VERSION))]`"
-                    .to_owned(),
-            ));
+        // Another table may have its name now.
+        let is_renamed = |(table, history): &(TableSchema, TableHistory)| {
+            let name = name_in(from, history.was, &table.name);
+            name == stored.name && name != table.name
         };
+        let is_kept = |(table, history): &(TableSchema, TableHistory)| {
+            table.name == stored.name && name_in(from, history.was, &table.name) == stored.name
+        };
+        let renamed = declared.iter().filter(|table| is_renamed(table)).count();
+        let Some(at) = declared.iter().position(is_renamed).or_else(|| declared.iter().position(is_kept)) else {
+            let had_its_name = declared.iter().find(|(_, history)| history.was.iter().any(|it| it.name == stored.name));
+            return Err(mismatch(match had_its_name {
+                Some((table, _)) => format!(
+                    "the database is of version {from}, in which table `{}` has its present name already; raise \
+                     `Catalog::version` above {from}, and give the former name until then",
+                    table.name
+                ),
+                None => "the catalog does not name it; add its record where the database is opened, or, if the table \
+                         has another name now, say `#[record(was(\"NAME\", VERSION))]`"
+                    .to_owned(),
+            }));
+        };
+        if renamed > 1 {
+            return Err(mismatch("several tables of the catalog had its name before; leave it to one".to_owned()));
+        }
         let (table, history) = &declared[at];
         let conversion = if from == version {
             compare(stored, table).map_err(mismatch)?;

@@ -356,3 +356,196 @@ fn a_crash_while_an_index_gets_other_columns_leaves_the_former_one() {
         assert!((0..10_000).any(is_over), "{case:?}");
     }
 }
+
+#[test]
+fn a_plan_says_how_opening_would_change_rows_and_changes_nothing() {
+    for (architecture, bytes) in [(Architecture::Partitioned, 7 * 58), (Architecture::Classic, 7 * (58 + 8 + 28))] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = || {
+            let classic = ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(1 << 20).with_sessions(2);
+            let config = Config::default().with_architecture(architecture).with_classic(classic);
+            config.with_segment_bytes(64 << 10).with_log_buffer_bytes(64 << 10)
+        };
+        let plan = |catalog: Catalog| Database::plan(dir.path(), &catalog, &config());
+        assert_eq!(plan(fourth::catalog()).unwrap().to_string(), "a new database of version 4");
+        let db = Database::open(dir.path(), config(), first::catalog()).unwrap();
+        (0..ROUNDS).for_each(|round| db.call(&first::Work(round)).unwrap());
+        let before = first::rows(&db);
+        assert!(plan(fourth::catalog()).is_err(), "it is open");
+        db.close().unwrap();
+        assert_eq!(plan(first::catalog()).unwrap().to_string(), "version 1: no table changes");
+        let steps = "\
+            table `konto` is renamed
+            column `note` is added
+            column `owner` Text(8) becomes `holder` Text(12)
+            column `id` U16 becomes `id` U64
+            column `limit` is added
+            column `flags` is dropped
+            columns are in another order
+            index `by_balance` is added";
+        let steps: Vec<_> = steps.lines().map(str::trim).collect();
+        let planned = plan(fourth::catalog()).unwrap();
+        assert_eq!((planned.stored_version, planned.version, planned.bytes_written), (Some(1), 4, bytes));
+        let [account] = &planned.tables[..] else { panic!("{planned}") };
+        assert_eq!((account.table.as_str(), account.rows), ("account", 7));
+        assert_eq!(account.steps, steps, "{architecture:?}");
+        assert_eq!(account.indexes_built, ["by_balance"]);
+        let db = Database::open(dir.path(), config(), first::catalog()).unwrap();
+        assert_eq!(first::rows(&db), before);
+        db.close().unwrap();
+        let db = Database::open(dir.path(), config(), fourth::catalog()).unwrap();
+        assert_eq!(fourth::rows(&db), before);
+        db.close().unwrap();
+        let older = plan(first::catalog()).unwrap_err();
+        assert!(matches!(older, Error::SchemaVersion { stored: 4, known: 1, .. }), "{older}");
+    }
+}
+
+mod swapped_before {
+    #[derive(glassbox::Record, Clone, Copy, Debug, PartialEq)]
+    #[record(table = "item", key = (id, town))]
+    pub struct Item {
+        pub id: u32,
+        pub town: u16,
+    }
+
+    #[derive(glassbox::Record, Clone, Copy, Debug, PartialEq)]
+    #[record(table = "other", key = id, replicated)]
+    pub struct Other {
+        pub id: u32,
+        pub town: u16,
+    }
+}
+
+mod swapped_after {
+    #[derive(glassbox::Record, Clone, Copy, Debug, PartialEq)]
+    #[record(table = "item", key = id, was("other", 2))]
+    pub struct Other {
+        pub id: u32,
+        pub town: u16,
+    }
+
+    #[derive(glassbox::Record, Clone, Copy, Debug, PartialEq)]
+    #[record(table = "other", key = (id, town), partition_by = town, was("item", 2))]
+    pub struct Item {
+        pub id: u32,
+        pub town: u16,
+    }
+}
+
+/// The rows of two tables that change their names, and whose rows go to other partitions; they stay as they are.
+#[test]
+fn tables_swap_names_and_rows_move_to_other_partitions() {
+    for case in cases().filter(|case| case.log == LogKind::Values) {
+        let mut files = MemoryFiles::default();
+        let before = Catalog::new().table::<swapped_before::Item>().table::<swapped_before::Other>();
+        let db = open(&files, case, before).unwrap();
+        for id in 0..40 {
+            let town = id as u16 % 7;
+            let inserted = db.transaction(|tx| {
+                tx.insert(&swapped_before::Item { id, town })?;
+                tx.insert(&swapped_before::Other { id, town: town + 100 })
+            });
+            inserted.unwrap();
+        }
+        leave(db, &mut files, case);
+        for time in 0..2 {
+            let after = Catalog::new().version(2).table::<swapped_after::Other>().table::<swapped_after::Item>();
+            let db = open(&files, case, after).unwrap();
+            assert_eq!(db.verify(), [""; 0], "{case:?}");
+            let read = db.transaction(|tx| {
+                let mut found = Vec::new();
+                for id in 0..40 {
+                    let item = tx.get::<swapped_after::Item>(&(id, id as u16 % 7))?.copied();
+                    found.push((item, tx.get::<swapped_after::Other>(&id)?.copied()));
+                }
+                Ok(found)
+            });
+            for (id, (item, other)) in (0..).zip(read.unwrap()) {
+                let town = id as u16 % 7;
+                assert_eq!(item, Some(swapped_after::Item { id, town }), "{case:?}, time {time}");
+                assert_eq!(other, Some(swapped_after::Other { id, town: town + 100 }), "{case:?}, time {time}");
+            }
+            db.close().unwrap();
+        }
+    }
+}
+
+mod short_names {
+    #[derive(glassbox::Record, Clone, Copy)]
+    #[record(table = "town", key = name)]
+    pub struct Town {
+        pub name: glassbox::record::Text<8>,
+        pub size: u32,
+    }
+}
+
+mod long_names {
+    #[derive(glassbox::Record, Clone, Copy)]
+    #[record(table = "town", key = name)]
+    pub struct Town {
+        pub name: Option<glassbox::record::Text<12>>,
+        pub size: u32,
+    }
+}
+
+/// A longer text has another placement number.
+#[test]
+fn rows_whose_key_is_a_longer_text_move_to_other_partitions() {
+    for case in cases().filter(|case| case.log == LogKind::Values) {
+        let mut files = MemoryFiles::default();
+        let db = open(&files, case, Catalog::new().table::<short_names::Town>()).unwrap();
+        let name = |size: u32| format!("town{size}");
+        for size in 0..60 {
+            let town = short_names::Town { name: Text::new(&name(size)).unwrap(), size };
+            db.transaction(|tx| tx.insert(&town)).unwrap();
+        }
+        leave(db, &mut files, case);
+        let db = open(&files, case, Catalog::new().version(2).table::<long_names::Town>()).unwrap();
+        assert_eq!(db.verify(), [""; 0], "{case:?}");
+        for size in 0..60 {
+            let key = Some(Text::new(&name(size)).unwrap());
+            let found = db.transaction(|tx| Ok(tx.get::<long_names::Town>(&key)?.map(|town| town.size)));
+            assert_eq!(found.unwrap(), Some(size), "{case:?}");
+        }
+        db.close().unwrap();
+    }
+}
+
+mod two_tables {
+    #[derive(glassbox::Record, Clone, Copy)]
+    #[record(key = id)]
+    pub struct Konto {
+        pub id: u32,
+    }
+
+    #[derive(glassbox::Record, Clone, Copy)]
+    #[record(key = id)]
+    pub struct Account {
+        pub id: u32,
+    }
+}
+
+mod one_table {
+    #[derive(glassbox::Record, Clone, Copy)]
+    #[record(key = id, was("konto", 2))]
+    pub struct Account {
+        pub id: u32,
+    }
+}
+
+/// Neither table becomes the other one, and none is forgotten.
+#[test]
+fn a_table_whose_name_is_given_away_is_refused() {
+    for case in cases() {
+        let files = MemoryFiles::default();
+        let before = || Catalog::new().table::<two_tables::Konto>().table::<two_tables::Account>();
+        open(&files, case, before()).unwrap().close().unwrap();
+        let refused = open(&files, case, Catalog::new().version(2).table::<one_table::Account>()).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.starts_with("table `account` was stored with another schema: the catalog"), "{refused}");
+        let not_raised = Catalog::new().table::<one_table::Account>().table::<two_tables::Konto>();
+        assert!(open(&files, case, not_raised).unwrap_err().to_string().contains("add `.version(2)`"), "{case:?}");
+        open(&files, case, before()).unwrap().close().unwrap();
+    }
+}

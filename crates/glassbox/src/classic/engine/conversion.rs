@@ -12,7 +12,7 @@ use crate::classic::space::SpaceMap;
 use crate::classic::stack::{Session, Stack};
 use crate::error::Error;
 use crate::record::layout::encode;
-use crate::record::{IndexSchema, RowConversion, TableSchema};
+use crate::record::{IndexSchema, RowConversion, TableSchema, digest};
 
 /// A table as the manifest has it.
 #[derive(Clone, Copy)]
@@ -34,6 +34,13 @@ impl<'a> StoredTable<'a> {
     pub(super) fn keeps_unique(&self, index: &IndexSchema) -> bool {
         self.conversion.is_none() && self.schema.keeps_unique(index)
     }
+}
+
+/// The name of a store that the user did not choose: a digest of it, if it is too long for the directory.
+pub(crate) fn store_name(name: String) -> String {
+    // A number may follow it, `~2`.
+    const MAX_BYTES: usize = 52;
+    if name.len() <= MAX_BYTES { name } else { format!("#{:016x}", digest(0, name.as_bytes())) }
 }
 
 /// Inserts the converted rows of a heap file into another one, which is new. They are never rolled back, but for those

@@ -18,7 +18,7 @@ use std::any::TypeId;
 use crate::classic::buffer::{PoolStats, Simulated};
 use crate::classic::change::Undo;
 use crate::classic::directory::{self, StoreEntry, StoreKind, VOLUME_PAGE};
-use crate::classic::engine::conversion::{StoredTable, convert, present_row, sorted_keys};
+use crate::classic::engine::conversion::{StoredTable, convert, present_row, sorted_keys, store_name};
 use crate::classic::engine::sessions::Sessions;
 use crate::classic::engine::{Engine, IndexStore, TableStores, TreeUndo, granularity, key_parts};
 use crate::classic::heap::HeapFile;
@@ -54,7 +54,7 @@ impl<S: Stack> Engine<S> {
         store: &str,
         stored: Option<StoredTable<'_>>,
     ) -> Result<(), Error> {
-        check_key_widths(schema)?;
+        self.check_widths(schema)?;
         let kept = stored.filter(|stored| stored.conversion.is_none());
         let heap = match kept {
             Some(_) => self.existing(store)?,
@@ -89,6 +89,22 @@ impl<S: Stack> Engine<S> {
         Ok(())
     }
 
+    /// Refuses rows and keys that no page has room for. To be called of all tables before a store is made of any.
+    ///
+    /// # Errors
+    /// When a row or a key is too wide.
+    pub(crate) fn check_widths(&self, schema: &TableSchema) -> Result<(), Error> {
+        HeapFile::check_width(schema.row_width, self.page_bytes())?;
+        let keys = std::iter::once(&schema.key).chain(schema.indexes.iter().map(|index| &index.columns));
+        match keys.map(|columns| key_width(schema, columns)).find(|width| !(1..=MAX_KEY_BYTES).contains(width)) {
+            None => Ok(()),
+            Some(width) => Err(Error::Catalog(format!(
+                "table `{}` has a key or index of {width} bytes; the classic engine takes 1 to {MAX_KEY_BYTES}",
+                schema.name
+            ))),
+        }
+    }
+
     fn open_index(
         &self,
         table: &TableStores<S>,
@@ -116,7 +132,8 @@ impl<S: Stack> Engine<S> {
     fn index_name(&self, store: &str, index: &IndexSchema, known: bool) -> Result<String, Error> {
         let plain = format!("{store}/{}", index.name);
         let positions: Vec<_> = index.columns.iter().map(usize::to_string).collect();
-        let with_columns = format!("{plain}({})", positions.join(","));
+        let with_columns = store_name(format!("{plain}({})", positions.join(",")));
+        let plain = if store.contains(['@', '#']) { store_name(plain) } else { plain };
         let entries = directory::list(&self.pages)?;
         let there_is = |name: &str| entries.iter().any(|entry| base(entry) == name.as_bytes());
         Ok(if there_is(if known { &with_columns } else { &plain }) { with_columns } else { plain })
@@ -231,21 +248,6 @@ fn base(entry: &StoreEntry) -> &[u8] {
     }
 }
 
-/// Refuses keys that no node of a tree has room for.
-fn check_key_widths(schema: &TableSchema) -> Result<(), Error> {
-    let keys = std::iter::once(&schema.key).chain(schema.indexes.iter().map(|index| &index.columns));
-    for columns in keys {
-        let width = key_width(schema, columns);
-        if !(1..=MAX_KEY_BYTES).contains(&width) {
-            return Err(Error::Catalog(format!(
-                "table `{}` has a key or index of {width} bytes; the classic engine takes 1 to {MAX_KEY_BYTES}",
-                schema.name
-            )));
-        }
-    }
-    Ok(())
-}
-
 /// Width of a key of these columns.
 fn key_width(schema: &TableSchema, columns: &[usize]) -> usize {
     columns.iter().map(|&at| schema.columns[at].width).sum()
@@ -314,7 +316,7 @@ impl<S: Stack> Engine<S> {
         stored: &[u8],
         mut keys: &[u8],
     ) -> Result<Option<usize>, Error> {
-        let placed = table.heap.insert(&self.pages, &self.space, journal, stored, any_place)?;
+        let placed = table.heap.insert(&self.pages, &self.space, journal, stored, |_| true)?;
         let rid = placed.expect("every place is admitted");
         for (at, index) in table.trees().enumerate() {
             let (key, others) = keys.split_at(index.key_width());
@@ -325,11 +327,6 @@ impl<S: Stack> Engine<S> {
         }
         Ok(None)
     }
-}
-
-/// No lock is in the way.
-fn any_place(_: Rid) -> bool {
-    true
 }
 
 /// The stored form of a row, and its keys: the primary one, then those of its secondary indexes, one behind the other.

@@ -60,13 +60,18 @@ impl HeapFile {
         Self::open_any(AnyPages::of(pages), store, root, width)
     }
 
-    fn open_any(pages: AnyPages<'_>, store: StoreId, root: PageId, width: usize) -> Result<Self, Error> {
-        if width > slotted::most_record_bytes(pages.page_bytes()) {
-            return Err(Error::Config(format!(
-                "a record of {width} bytes has no room in a page of {}; choose larger pages",
-                pages.page_bytes()
-            )));
+    /// Refuses records that have no room in a page.
+    pub(crate) fn check_width(width: usize, page_bytes: usize) -> Result<(), Error> {
+        if width <= slotted::most_record_bytes(page_bytes) {
+            return Ok(());
         }
+        Err(Error::Config(format!(
+            "a record of {width} bytes has no room in a page of {page_bytes}; choose larger pages"
+        )))
+    }
+
+    fn open_any(pages: AnyPages<'_>, store: StoreId, root: PageId, width: usize) -> Result<Self, Error> {
+        Self::check_width(width, pages.page_bytes())?;
         let mut open = Vec::new();
         let tail = for_each_entry(pages, store, root, &mut |entry| {
             open.extend(entry.has_room.then_some(entry.page));

@@ -19,7 +19,7 @@ use crate::partitioned::storage::indexes::NotBuilt;
 use crate::partitioned::storage::memory::{AddressSpace, CannotReserve};
 use crate::procedure::{PartitionSet, partition_of};
 use crate::record::{Key, Record, RowConversion, TableSchema, mix};
-use crate::store::{CheckpointFile, Manifest, REPLICATED, WrittenCheckpoint, damaged};
+use crate::store::{CheckpointBlock, CheckpointFile, Manifest, REPLICATED, WrittenCheckpoint, damaged};
 
 const COPIES_DIFFER: &str = "not all partitions had memory for a row of the replicated table `{}`, so its copies \
      differ; open the database again, with larger `table_bytes`, to get the state before the bulk load";
@@ -147,35 +147,47 @@ pub(crate) fn load_checkpoint(
     let count = cells.len();
     let rows = file.blocks.iter().map(|block| u64::from(block.rows)).sum();
     let load = |(partition, cell): (usize, &mut Cell)| load_partition(file, tables, cell.get_mut(), partition, count);
-    if rows < ROWS_FOR_THREADS {
-        cells.iter_mut().enumerate().try_for_each(load)?;
-        return Ok(rows);
+    let loaded: u64 = if rows < ROWS_FOR_THREADS {
+        cells.iter_mut().enumerate().map(load).sum::<Result<u64, Error>>()?
+    } else {
+        std::thread::scope(|scope| {
+            let each = cells.iter_mut().enumerate();
+            let threads: Vec<_> = each.map(|partition| scope.spawn(|| load(partition))).collect();
+            let loaded: Vec<_> = threads.into_iter().map(|it| it.join().expect("loading does not panic")).collect();
+            loaded.into_iter().sum::<Result<u64, Error>>()
+        })?
+    };
+    let first = &cells[0].get_mut().tables;
+    let is_partitioned = |block: &&CheckpointBlock| {
+        let table = tables.0.get(usize::from(block.table)).and_then(|&id| first[id].as_ref());
+        table.is_some_and(|table| !table.is_replicated())
+    };
+    let stored: u64 = file.blocks.iter().filter(is_partitioned).map(|block| u64::from(block.rows)).sum();
+    if loaded != stored {
+        let problem = format!("it has {stored} rows of partitioned tables, and the partitions took {loaded} of them");
+        return Err(damaged(&*file.file, 0, problem));
     }
-    std::thread::scope(|scope| {
-        let each = cells.iter_mut().enumerate();
-        let threads: Vec<_> = each.map(|partition| scope.spawn(|| load(partition))).collect();
-        let loaded: Vec<_> = threads.into_iter().map(|it| it.join().expect("loading does not panic")).collect();
-        loaded.into_iter().collect::<Result<(), Error>>()
-    })?;
     Ok(rows)
 }
 
+/// Fills one of `count` partitions. Gives the number of its rows of partitioned tables.
 fn load_partition(
     file: &CheckpointFile,
     (ids, conversions): (&[usize], &[Option<RowConversion>]),
     data: &mut Partition,
     partition: usize,
     count: usize,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     let mine = |placement: Option<u64>| placement.is_none_or(|it| partition_of(it, count as u64) == partition as u64);
     // With as many partitions as then, each block is one partition's or everyone's.
     let same = file.partitions == count as u64;
     let mut rows = Vec::new();
     let mut converted = Vec::new();
+    let mut loaded = 0;
     for block in &file.blocks {
         let conversion = conversions.get(usize::from(block.table)).and_then(Option::as_ref);
-        let stays = same && !conversion.is_some_and(RowConversion::moves_rows);
-        if stays && block.partition != REPLICATED && usize::from(block.partition) != partition {
+        // A converted row may belong to another partition: a longer text has another placement number.
+        if same && conversion.is_none() && block.partition != REPLICATED && usize::from(block.partition) != partition {
             continue;
         }
         file.rows(block, &mut rows)?;
@@ -190,12 +202,13 @@ fn load_partition(
         let table = ids.get(usize::from(block.table)).and_then(|&id| data.tables[id].as_mut());
         let table =
             table.ok_or_else(|| damaged(&*file.file, block.at, "it holds a table that the manifest does not name"))?;
-        table.load(rows, &mine).map_err(|bad| match bad {
+        let of_block = table.load(rows, &mine).map_err(|bad| match bad {
             BadLogRecord::Full(full) => Error::OutOfMemory(full.to_string()),
             bad => damaged(&*file.file, block.at, bad.to_string()),
         })?;
+        loaded += if table.is_replicated() { 0 } else { of_block };
     }
-    Ok(())
+    Ok(loaded)
 }
 
 fn no_usage(kind: &TableKind) -> TableUsage {
