@@ -45,7 +45,7 @@ pub(crate) fn open(
         let started = clock.monotonic_ns();
         if let Some(checkpoint) = CheckpointFile::of(&*store.files, &old)? {
             let tables = catalog.table_ids(&merged.manifest);
-            let tables = (&tables[..], &merged.conversions[..]);
+            let tables = (&tables[..], merged.needed_conversions());
             recovery.checkpoint_rows = partitioned::load_checkpoint(&checkpoint, tables, &mut cells)?;
             recovery.checkpoint_s = seconds_since(started, &*clock);
         }
@@ -149,7 +149,7 @@ fn replay_log(
     let context = ReplayContext {
         cells,
         tables: &tables,
-        conversions: &merged.conversions,
+        conversions: merged.needed_conversions(),
         procedures: &procedures,
         clock,
         all_partitions,

@@ -36,10 +36,6 @@ pub(crate) fn open_classic(
     let is_empty = !old.log_created || entry.loading;
     let stored = if is_empty { Manifest { tables: Vec::new(), log_end: 0, ..old.clone() } } else { old.clone() };
     let mut merged = merge_schema(&stored, catalog.schema())?;
-    // There are no partitions to which rows could move.
-    merged.conversions.iter_mut().for_each(|conversion| {
-        conversion.take_if(|conversion| !conversion.changes_rows());
-    });
     name_stores(&stored, &mut merged);
     let MergedSchema { mut manifest, tables, conversions, .. } = merged;
     check_tables(&config.classic, &catalog)?;

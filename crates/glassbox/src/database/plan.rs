@@ -7,6 +7,7 @@ use crate::config::Config;
 use crate::database::claim::{check_config, check_manifest};
 use crate::error::Error;
 use crate::io::{Files, RealFiles};
+use crate::record::layout::key_width;
 use crate::record::{Access, IndexSchema, RowConversion, TableSchema};
 use crate::research::inspect::Inspector;
 use crate::stats::{SchemaPlan, TablePlan};
@@ -35,9 +36,9 @@ pub(crate) fn plan(directory: &Path, catalog: &Catalog, config: &Config) -> Resu
         let conversion = merged.conversions.get(number).and_then(Option::as_ref);
         let of_table = plan_of_table(old.tables.get(number), table, conversion, rows);
         if is_classic {
-            let built = |index: &&IndexSchema| of_table.indexes_built.contains(&index.name.to_string());
-            let keys = table.indexes.iter().filter(built).map(|index| width_of(table, &index.columns));
-            let row = conversion.map_or(0, |_| table.row_width + width_of(table, &table.key));
+            let built = |index: &&IndexSchema| of_table.indexes_built.iter().any(|name| *name == index.name);
+            let keys = table.indexes.iter().filter(built).map(|index| key_width(table, &index.columns));
+            let row = conversion.map_or(0, |_| table.row_width + key_width(table, &table.key));
             plan.bytes_written += rows * (row + keys.sum::<usize>()) as u64;
         } else if merged.converts() {
             // The checkpoint has the rows of all tables.
@@ -48,10 +49,6 @@ pub(crate) fn plan(directory: &Path, catalog: &Catalog, config: &Config) -> Resu
         }
     }
     Ok(plan)
-}
-
-fn width_of(table: &TableSchema, columns: &[usize]) -> usize {
-    columns.iter().map(|&at| table.columns[at].width).sum()
 }
 
 fn plan_of_table(

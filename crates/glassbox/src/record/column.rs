@@ -95,27 +95,35 @@ pub trait KeyColumn: Column + Debug {
     fn placement(&self) -> u64;
 }
 
+/// The items of a [`Column`] whose stored form are the bytes of a number, the least significant first.
+macro_rules! stored_as_number {
+    ($type:ty, $variant:ident) => {
+        const TYPE: ColumnType = ColumnType::$variant;
+        const WIDTH: usize = size_of::<$type>();
+
+        #[inline(always)]
+        fn store(&self, out: &mut [u8]) {
+            out.copy_from_slice(&self.to_le_bytes());
+        }
+
+        #[inline(always)]
+        fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
+            let bytes = bytes.try_into().map_err(|_| BadColumn { expected: stringify!($type) })?;
+            Ok(<$type>::from_le_bytes(bytes))
+        }
+
+        #[inline(always)]
+        fn load_sound(bytes: Sound<'_>) -> Self {
+            <$type>::from_le_bytes(*bytes.bytes())
+        }
+    };
+}
+pub(super) use stored_as_number;
+
 macro_rules! integer_columns {
     ($($type:ty, $unsigned:ty, $variant:ident, $flip:expr;)*) => {$(
         impl Column for $type {
-            const TYPE: ColumnType = ColumnType::$variant;
-            const WIDTH: usize = size_of::<$type>();
-
-            #[inline(always)]
-            fn store(&self, out: &mut [u8]) {
-                out.copy_from_slice(&self.to_le_bytes());
-            }
-
-            #[inline(always)]
-            fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
-                let bytes = bytes.try_into().map_err(|_| BadColumn { expected: stringify!($type) })?;
-                Ok(<$type>::from_le_bytes(bytes))
-            }
-
-            #[inline(always)]
-            fn load_sound(bytes: Sound<'_>) -> Self {
-                <$type>::from_le_bytes(*bytes.bytes())
-            }
+            stored_as_number!($type, $variant);
         }
 
         impl KeyColumn for $type {
@@ -123,7 +131,11 @@ macro_rules! integer_columns {
 
             #[inline(always)]
             fn push<E: EncodedKey>(&self, to: &mut KeyWriter<E>) {
-                to.push_uint((*self as $unsigned ^ $flip) as u64, size_of::<$type>());
+                let ordered = u128::from(*self as $unsigned ^ $flip);
+                if Self::KEY_WIDTH > 8 {
+                    to.push_uint((ordered >> 64) as u64, Self::KEY_WIDTH.saturating_sub(8));
+                }
+                to.push_uint(ordered as u64, Self::KEY_WIDTH.min(8));
             }
 
             #[inline(always)]
@@ -145,61 +157,11 @@ integer_columns! {
     u16, u16, U16, 0;
     u32, u32, U32, 0;
     u64, u64, U64, 0;
+    u128, u128, U128, 0;
     i8, u8, I8, 1 << 7;
     i16, u16, I16, 1 << 15;
     i32, u32, I32, 1 << 31;
     i64, u64, I64, 1 << 63;
-}
-
-macro_rules! wide_integer_columns {
-    ($($type:ty, $unsigned:ty, $variant:ident, $flip:expr;)*) => {$(
-        impl Column for $type {
-            const TYPE: ColumnType = ColumnType::$variant;
-            const WIDTH: usize = 16;
-
-            #[inline(always)]
-            fn store(&self, out: &mut [u8]) {
-                out.copy_from_slice(&self.to_le_bytes());
-            }
-
-            #[inline(always)]
-            fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
-                let bytes = bytes.try_into().map_err(|_| BadColumn { expected: stringify!($type) })?;
-                Ok(<$type>::from_le_bytes(bytes))
-            }
-
-            #[inline(always)]
-            fn load_sound(bytes: Sound<'_>) -> Self {
-                <$type>::from_le_bytes(*bytes.bytes())
-            }
-        }
-
-        impl KeyColumn for $type {
-            const KEY_WIDTH: usize = 16;
-
-            #[inline(always)]
-            fn push<E: EncodedKey>(&self, to: &mut KeyWriter<E>) {
-                let ordered = *self as $unsigned ^ $flip;
-                to.push_uint((ordered >> 64) as u64, 8);
-                to.push_uint(ordered as u64, 8);
-            }
-
-            #[inline(always)]
-            fn from_key(bytes: &[u8]) -> Result<Self, BadColumn> {
-                let bytes = bytes.try_into().map_err(|_| BadColumn { expected: stringify!($type) })?;
-                Ok((<$unsigned>::from_be_bytes(bytes) ^ $flip) as $type)
-            }
-
-            #[inline(always)]
-            fn placement(&self) -> u64 {
-                *self as u64
-            }
-        }
-    )*};
-}
-
-wide_integer_columns! {
-    u128, u128, U128, 0;
     i128, u128, I128, 1 << 127;
 }
 

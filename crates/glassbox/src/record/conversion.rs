@@ -1,6 +1,6 @@
 //! The conversion of stored rows from the schema of an earlier version to the present one.
 
-use super::layout::width_of;
+use super::layout::{columns_in, width_of};
 use super::parsed::parse;
 use super::schema::{ColumnHistory, ColumnSchema, ColumnType, DroppedColumn, TableHistory, TableSchema, name_in};
 
@@ -16,9 +16,9 @@ pub(crate) struct RowConversion {
 /// Where the values of a column come from.
 #[derive(Debug, PartialEq)]
 enum ColumnSource {
-    /// From the old column at this position.
+    /// The old column at this position.
     Column(usize),
-    /// All are this one, in its stored form.
+    /// A value, in its stored form, that all rows get.
     Default(Vec<u8>),
 }
 
@@ -81,18 +81,22 @@ impl RowConversion {
                 steps.push(format!("column {old} becomes {column}"));
             }
         }
-        for (_, column) in self.old.columns.iter().enumerate().filter(|(at, _)| !places.contains(at)) {
-            steps.push(format!("column `{}` is dropped", column.name));
-        }
+        let dropped = (0..self.old.columns.len()).filter(|at| !places.contains(at));
+        steps.extend(dropped.map(|at| format!("column `{}` is dropped", self.old.columns[at].name)));
         if !places.is_sorted() {
             steps.push("columns are in another order".to_owned());
         }
         steps
     }
 
-    /// Bytes of a stored row of the earlier version.
-    pub(crate) fn old_width(&self) -> usize {
-        self.old.row_width
+    /// The earlier version.
+    pub(crate) fn former(&self) -> &TableSchema {
+        &self.old
+    }
+
+    /// The present version.
+    pub(crate) fn present(&self) -> &TableSchema {
+        &self.new
     }
 
     /// Appends the present form of a stored row.
@@ -108,11 +112,6 @@ impl RowConversion {
         }
     }
 
-    /// Bytes of an encoded key of the earlier version.
-    pub(crate) fn old_key_width(&self) -> usize {
-        self.old.key.iter().map(|&at| self.old.columns[at].width).sum()
-    }
-
     /// Appends the present form of an encoded key.
     pub(crate) fn key(&self, mut encoded: &[u8], out: &mut Vec<u8>) {
         for (&old, &new) in self.old.key.iter().zip(&*self.new.key) {
@@ -121,24 +120,6 @@ impl RowConversion {
             convert_encoded(old, &self.new.columns[new], value, out);
             encoded = rest;
         }
-    }
-
-    /// The number of columns of the earlier version.
-    pub(crate) fn old_columns(&self) -> usize {
-        self.old.columns.len()
-    }
-
-    /// The number of columns of the present version.
-    pub(crate) fn new_columns(&self) -> usize {
-        self.new.columns.len()
-    }
-
-    /// Bytes of the values of these columns of the earlier version; `None`: it has not all of them.
-    pub(crate) fn width_of(&self, columns: u64) -> Option<usize> {
-        let known = self.old.columns.len();
-        let is_in = |at: &usize| columns & 1 << at != 0;
-        let widths = (0..known).filter(is_in).map(|at| self.old.columns[at].width);
-        (known == 64 || columns >> known == 0).then(|| widths.sum())
     }
 
     /// Appends the present form of these columns' values, which stand one after the other; the set of the present
@@ -150,7 +131,7 @@ impl RowConversion {
             if columns & 1 << at == 0 {
                 continue;
             }
-            let before = self.width_of(columns & ((1 << at) - 1)).expect("they are of this version");
+            let before: usize = columns_in(&self.old, columns & ((1 << at) - 1)).map(|column| column.width).sum();
             let old = &self.old.columns[at];
             convert(old, column, &values[before..before + old.width], out);
             present |= 1 << position;
@@ -272,17 +253,24 @@ fn integer(kind: &ColumnType) -> Option<(bool, usize)> {
     Some((is_signed, width_of(kind)))
 }
 
+/// The value in bytes of a column, without the byte that says whether there is one. Appends that of the present column;
+/// if there is no value, also the zeros in its place.
+fn value<'a>(old: &ColumnSchema, new: &ColumnSchema, bytes: &'a [u8], out: &mut Vec<u8>) -> Option<&'a [u8]> {
+    let is_there = !old.nullable || bytes[0] != 0;
+    if new.nullable {
+        out.push(u8::from(is_there));
+    }
+    if !is_there {
+        out.resize(out.len() + new.width - 1, 0);
+        return None;
+    }
+    Some(if old.nullable { &bytes[1..] } else { bytes })
+}
+
 /// Appends a value in the stored form of the present column.
 fn convert(old: &ColumnSchema, new: &ColumnSchema, stored: &[u8], out: &mut Vec<u8>) {
     let end = out.len() + new.width;
-    let value = if old.nullable { &stored[1..] } else { stored };
-    if new.nullable {
-        let has_value = !old.nullable || stored[0] != 0;
-        out.push(u8::from(has_value));
-        if !has_value {
-            return out.resize(end, 0);
-        }
-    }
+    let Some(value) = value(old, new, stored, out) else { return };
     out.extend_from_slice(value);
     let is_negative = integer(&old.kind).is_some_and(|(is_signed, _)| is_signed) && value[value.len() - 1] & 0x80 != 0;
     out.resize(end, if is_negative { 0xff } else { 0 });
@@ -291,14 +279,7 @@ fn convert(old: &ColumnSchema, new: &ColumnSchema, stored: &[u8], out: &mut Vec<
 /// Appends a value of a key, most significant byte first, as the present column has it.
 fn convert_encoded(old: &ColumnSchema, new: &ColumnSchema, encoded: &[u8], out: &mut Vec<u8>) {
     let end = out.len() + new.width;
-    let value = if old.nullable { &encoded[1..] } else { encoded };
-    if new.nullable {
-        let has_value = !old.nullable || encoded[0] != 0;
-        out.push(u8::from(has_value));
-        if !has_value {
-            return out.resize(end, 0);
-        }
-    }
+    let Some(value) = value(old, new, encoded, out) else { return };
     let (Some((old_signed, _)), Some((new_signed, _))) = (integer(&old.kind), integer(&new.kind)) else {
         out.extend_from_slice(value);
         return out.resize(end, 0);
@@ -383,7 +364,8 @@ mod tests {
             assert_eq!(key, encoded(&after));
             // A change of `name`, `gone` and `price`.
             let changed = [&stored(&before)[2..5], &9_u64.to_le_bytes(), &(-5_i64).to_le_bytes()].concat();
-            assert_eq!(conversion.width_of(0b10_1010), Some(changed.len()));
+            let width: usize = columns_in(conversion.former(), 0b10_1010).map(|column| column.width).sum();
+            assert_eq!(width, changed.len());
             let mut values = Vec::new();
             let columns = conversion.values(0b10_1010, &changed, &mut values);
             let mut other = After { price: None, label: Text::new("z").unwrap(), ..after };

@@ -3,7 +3,7 @@
 //! Floats are stored bit by bit. As keys they have the order and the equality of PostgreSQL: zero is the same with
 //! either sign, and NaN, of whatever bits, is the same as itself and larger than all numbers.
 
-use super::column::{BadColumn, Column, KeyColumn};
+use super::column::{BadColumn, Column, KeyColumn, stored_as_number};
 use super::encoded::{EncodedKey, KeyWriter, mix};
 use super::schema::ColumnType;
 use super::sound::Sound;
@@ -28,29 +28,13 @@ macro_rules! float_columns {
         }
 
         impl Column for $type {
-            const TYPE: ColumnType = ColumnType::$variant;
-            const WIDTH: usize = size_of::<$type>();
+            stored_as_number!($type, $variant);
+
             const HAS_ONE_FORM: bool = false;
-
-            #[inline(always)]
-            fn store(&self, out: &mut [u8]) {
-                out.copy_from_slice(&self.to_le_bytes());
-            }
-
-            #[inline(always)]
-            fn load(bytes: &[u8]) -> Result<Self, BadColumn> {
-                let bytes = bytes.try_into().map_err(|_| BadColumn { expected: stringify!($type) })?;
-                Ok(<$type>::from_le_bytes(bytes))
-            }
 
             #[inline(always)]
             fn is_stored_as(&self, other: &Self) -> bool {
                 self.to_bits() == other.to_bits()
-            }
-
-            #[inline(always)]
-            fn load_sound(bytes: Sound<'_>) -> Self {
-                <$type>::from_le_bytes(*bytes.bytes())
             }
         }
 

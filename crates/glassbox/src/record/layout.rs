@@ -93,14 +93,18 @@ pub(crate) fn is_of_first_format(table: &TableSchema) -> bool {
         ColumnType::U128 | ColumnType::I128 | ColumnType::F32 | ColumnType::F64 => false,
         ColumnType::Date | ColumnType::TimeOfDay | ColumnType::Uuid | ColumnType::Enum(_) => false,
     };
-    let width = |key: &[usize]| key.iter().map(|&at| table.columns[at].width).sum::<usize>();
-    let keys = table.indexes.iter().map(|index| &index.columns).chain([&table.key]);
-    table.columns.iter().all(is_first) && keys.into_iter().all(|key| width(key) <= FIRST_KEY_BYTES)
+    let mut keys = table.indexes.iter().map(|index| &index.columns).chain([&table.key]);
+    table.columns.iter().all(is_first) && keys.all(|key| key_width(table, key) <= FIRST_KEY_BYTES)
 }
 
-/// Width of an encoded key.
-pub(crate) fn key_width(table: &TableSchema) -> usize {
-    table.key.iter().map(|&position| table.columns[position].width).sum()
+/// Width of an encoded key of columns at these positions.
+pub(crate) fn key_width(table: &TableSchema, positions: &[usize]) -> usize {
+    positions.iter().map(|&position| table.columns[position].width).sum()
+}
+
+/// The columns of a set, in which bit *i* is column *i*.
+pub(crate) fn columns_in(table: &TableSchema, set: u64) -> impl Iterator<Item = &ColumnSchema> {
+    table.columns.iter().enumerate().filter(move |(at, _)| set >> at & 1 == 1).map(|(_, column)| column)
 }
 
 /// Appends the order-preserving form of columns of a row.
@@ -220,7 +224,7 @@ mod tests {
             let (mut stored, mut key) = (vec![0; Mixed::ROW_WIDTH], Vec::new());
             row.store(&mut stored);
             encode(&Mixed::SCHEMA, &Mixed::SCHEMA.key, &stored, &mut key);
-            assert_eq!(key.len(), key_width(&Mixed::SCHEMA));
+            assert_eq!(key.len(), key_width(&Mixed::SCHEMA, &Mixed::SCHEMA.key));
             let width = <Mixed as Record>::Key::WIDTH;
             row.key().encode::<<Mixed as Record>::Encoded>().for_bytes(width, |bytes| assert_eq!(bytes, key));
         }

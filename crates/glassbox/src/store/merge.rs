@@ -38,7 +38,12 @@ impl MergedSchema {
 
     /// Whether stored rows become other ones.
     pub(crate) fn converts(&self) -> bool {
-        self.conversions.iter().any(Option::is_some)
+        !self.needed_conversions().is_empty()
+    }
+
+    /// The conversions, or none if no rows become other ones.
+    pub(crate) fn needed_conversions(&self) -> &[Option<RowConversion>] {
+        if self.conversions.iter().any(Option::is_some) { &self.conversions } else { &[] }
     }
 }
 
@@ -84,7 +89,9 @@ pub(crate) fn merge_schema(old: &Manifest, program: ProgramSchema) -> Result<Mer
             compare(stored, table).map_err(mismatch)?;
             None
         } else {
-            RowConversion::between(stored, from, table, history).map_err(mismatch)?
+            // The classic engine has no partitions to which rows could move.
+            let conversion = RowConversion::between(stored, from, table, history).map_err(mismatch)?;
+            conversion.filter(|conversion| old.volume.is_none() || conversion.changes_rows())
         };
         conversions.push(conversion);
         // The indexes may have changed, too.

@@ -3,17 +3,16 @@
 
 use std::fmt::Debug;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use glassbox::config::ClassicConfig;
-use glassbox::io::{Crash, Files, ManualClock, MemoryFiles};
+use glassbox::io::{Crash, Files, MemoryFiles};
 use glassbox::record::{Bytes, Column, Date, Decimal, Direction, KeyColumn, Text, TimeOfDay, Timestamp, Uuid};
-use glassbox::research::ConfigHooks;
 use glassbox::{
-    Architecture, Catalog, Config, Database, Declared, Error, KeySet, LogKind, Procedure, Record, Stop, Transaction,
+    Architecture, Catalog, Database, Declared, Error, KeySet, LogKind, Procedure, Record, Stop, Transaction,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use super::small;
 
 #[derive(Column, Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Standing {
@@ -248,16 +247,7 @@ fn cases() -> impl Iterator<Item = Case> {
 }
 
 fn open(files: &MemoryFiles, case: Case, catalog: Catalog) -> Result<Database, Error> {
-    let config = Config::default()
-        .with_architecture(case.architecture)
-        .with_partitions(case.partitions)
-        .with_log(case.log)
-        .with_segment_bytes(64 << 10)
-        .with_log_buffer_bytes(64 << 10)
-        .with_log_threads(false)
-        .with_classic(ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(1 << 20).with_sessions(2));
-    let files: Arc<dyn Files> = Arc::new(files.clone());
-    Database::open_files(files, Box::new(ManualClock::default()), config, catalog)
+    super::open(files, small(case.architecture, case.partitions, case.log), catalog)
 }
 
 /// Zero with a sign is another value of a row, and the same key.

@@ -1,15 +1,14 @@
 //! A unique index that a later program adds: the rows of before need have kept its promise only at the end, and a
 //! database whose rows do not keep it is refused unchanged, by both engines.
 
-use std::sync::Arc;
-
 use glassbox::config::ClassicConfig;
-use glassbox::io::{Files, ManualClock, MemoryFiles};
-use glassbox::research::ConfigHooks;
+use glassbox::io::{Files, MemoryFiles};
 use glassbox::{
-    Architecture, Catalog, Config, Database, Declared, Error, KeySet, LogKind, Procedure, Record, Stop, Transaction,
+    Architecture, Catalog, Database, Declared, Error, KeySet, LogKind, Procedure, Record, Stop, Transaction,
 };
 use serde::{Deserialize, Serialize};
+
+use super::small;
 
 mod former {
     use glassbox::Record;
@@ -114,16 +113,9 @@ fn cases() -> impl Iterator<Item = Case> {
 }
 
 fn open(files: &MemoryFiles, case: Case, catalog: Catalog) -> Result<Database, Error> {
-    let config = Config::default()
-        .with_architecture(case.architecture)
-        .with_partitions(case.partitions)
-        .with_log(case.log)
-        .with_segment_bytes(64 << 10)
-        .with_log_buffer_bytes(64 << 10)
-        .with_log_threads(false)
-        .with_classic(ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(1 << 18).with_sessions(2));
-    let files: Arc<dyn Files> = Arc::new(files.clone());
-    Database::open_files(files, Box::new(ManualClock::default()), config, catalog)
+    let classic = ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(1 << 18).with_sessions(2);
+    let config = small(case.architecture, case.partitions, case.log).with_classic(classic);
+    super::open(files, config, catalog)
 }
 
 fn former() -> Catalog {

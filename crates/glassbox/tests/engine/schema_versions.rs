@@ -2,16 +2,15 @@
 //! each of them in one leap; with both logs, after a crash, a checkpoint and a clean close.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
-use glassbox::config::ClassicConfig;
-use glassbox::io::{Crash, Faults, Files, ManualClock, MemoryFiles};
+use glassbox::io::{Crash, Faults, MemoryFiles};
 use glassbox::record::{Decimal, Direction, Text};
-use glassbox::research::ConfigHooks;
 use glassbox::{
-    Architecture, Catalog, Config, Database, Declared, Error, KeySet, LogKind, Procedure, Record, Stop, Transaction,
+    Architecture, Catalog, Database, Declared, Error, KeySet, LogKind, Procedure, Record, Stop, Transaction,
 };
 use serde::{Deserialize, Serialize};
+
+use super::small;
 
 /// A row as every version sees it: a column that it does not have yet has the value that it gets later.
 #[derive(Debug, Clone, PartialEq)]
@@ -194,16 +193,7 @@ fn cases() -> impl Iterator<Item = Case> {
 }
 
 fn open(files: &MemoryFiles, case: Case, catalog: Catalog) -> Result<Database, Error> {
-    let config = Config::default()
-        .with_architecture(case.architecture)
-        .with_partitions(case.partitions)
-        .with_log(case.log)
-        .with_segment_bytes(64 << 10)
-        .with_log_buffer_bytes(64 << 10)
-        .with_log_threads(false)
-        .with_classic(ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(1 << 20).with_sessions(2));
-    let files: Arc<dyn Files> = Arc::new(files.clone());
-    Database::open_files(files, Box::new(ManualClock::default()), config, catalog)
+    super::open(files, small(case.architecture, case.partitions, case.log), catalog)
 }
 
 /// Does the rounds from `first` on, and leaves the database; the rows.
@@ -361,11 +351,7 @@ fn a_crash_while_an_index_gets_other_columns_leaves_the_former_one() {
 fn a_plan_says_how_opening_would_change_rows_and_changes_nothing() {
     for (architecture, bytes) in [(Architecture::Partitioned, 7 * 58), (Architecture::Classic, 7 * (58 + 8 + 28))] {
         let dir = tempfile::tempdir().unwrap();
-        let config = || {
-            let classic = ClassicConfig::default().with_page_bytes(4096).with_pool_bytes(1 << 20).with_sessions(2);
-            let config = Config::default().with_architecture(architecture).with_classic(classic);
-            config.with_segment_bytes(64 << 10).with_log_buffer_bytes(64 << 10)
-        };
+        let config = || small(architecture, 2, LogKind::Values);
         let plan = |catalog: Catalog| Database::plan(dir.path(), &catalog, &config());
         assert_eq!(plan(fourth::catalog()).unwrap().to_string(), "a new database of version 4");
         let db = Database::open(dir.path(), config(), first::catalog()).unwrap();

@@ -4,7 +4,7 @@
 //! its trees are called `name/` (primary key) and `name/index`, or `name/index(columns)` if there was another index of
 //! that name. Which stores are whole, the manifest says: it names tables and indexes only after their stores were made
 //! and filled. Other stores were left by an interrupted attempt, by a conversion, or by an index that a program has
-//! dropped; they are never used again, and a new store of that name gets a number behind it (`name/index~2`). The one
+//! dropped; they are never used again, and a new store of that name gets a number at its end (`name/index~2`). The one
 //! with the highest number counts.
 //!
 //! A bulk load adds rows to an empty database, without log and locks. A page that is changed without the log cannot be
@@ -37,7 +37,7 @@ use crate::executed::TableUsage;
 use crate::health::{Until, await_transactions};
 use crate::log::{Log, Lsn};
 use crate::procedure::{AbortReason, DuplicateKey};
-use crate::record::layout::encode;
+use crate::record::layout::{encode, key_width};
 use crate::record::{EncodedKey, Index, IndexSchema, IndexVisitor, Key, Record, TableSchema, digest};
 use crate::store::VolumeEntry;
 
@@ -246,11 +246,6 @@ fn base(entry: &StoreEntry) -> &[u8] {
         Some(at) if name[at + 1..].iter().all(u8::is_ascii_digit) => &name[..at],
         _ => name,
     }
-}
-
-/// Width of a key of these columns.
-fn key_width(schema: &TableSchema, columns: &[usize]) -> usize {
-    columns.iter().map(|&at| schema.columns[at].width).sum()
 }
 
 /// Rows and keys on their way; those of usual size need no allocation.

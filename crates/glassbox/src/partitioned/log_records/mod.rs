@@ -2,6 +2,6 @@
 
 pub(crate) mod arguments;
 pub(crate) mod command;
-pub(crate) mod converted;
 pub(crate) mod record_buffer;
+pub(crate) mod row_change;
 pub(crate) mod values;

@@ -16,7 +16,7 @@ use crate::io::Clock;
 use crate::log::Lsn;
 use crate::partitioned::held::{Cell, Hold};
 use crate::partitioned::log_records::command::CommandHead;
-use crate::partitioned::log_records::converted::convert_operation;
+use crate::partitioned::log_records::row_change::convert_operation;
 use crate::partitioned::log_records::values::{
     Ahead, Asked, BadLogRecord, COMMAND, COMMAND_WITHOUT_DIGEST, Mine, OPERATION_WIDTH, VALUES,
 };
@@ -64,7 +64,7 @@ pub(crate) struct ReplayContext<'a> {
     pub(crate) cells: &'a [Cell],
     /// Place in the array of tables for each table number of the files.
     pub(crate) tables: &'a [usize],
-    /// For each of these numbers, how its rows become those of the present version; nothing, or `None`: they are.
+    /// For each of these numbers, how its rows become those of the present version, if they are not; empty if all are.
     pub(crate) conversions: &'a [Option<RowConversion>],
     /// For each procedure number of the log, the code, if the catalog has just that version.
     pub(crate) procedures: &'a [Option<ProcedureKind>],
@@ -220,7 +220,7 @@ fn replay_record(
             data.last = lsn;
             Ok(())
         }
-        Some((&(COMMAND | COMMAND_WITHOUT_DIGEST), _)) if shared.context.conversions.iter().any(Option::is_some) => {
+        Some((&(COMMAND | COMMAND_WITHOUT_DIGEST), _)) if !shared.context.conversions.is_empty() => {
             Err(ReplayError::OtherSchema)
         }
         Some((&kind @ (COMMAND | COMMAND_WITHOUT_DIGEST), command)) => {

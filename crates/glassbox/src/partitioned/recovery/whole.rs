@@ -192,11 +192,11 @@ fn load_partition(
         }
         file.rows(block, &mut rows)?;
         if let Some(conversion) = conversion {
-            if rows.len() % conversion.old_width() != 0 {
+            if rows.len() % conversion.former().row_width != 0 {
                 return Err(damaged(&*file.file, block.at, "it ends in the middle of a row"));
             }
             converted.clear();
-            rows.chunks_exact(conversion.old_width()).for_each(|row| conversion.row(row, &mut converted));
+            rows.chunks_exact(conversion.former().row_width).for_each(|row| conversion.row(row, &mut converted));
         }
         let rows = if conversion.is_some() { &converted } else { &rows };
         let table = ids.get(usize::from(block.table)).and_then(|&id| data.tables[id].as_mut());

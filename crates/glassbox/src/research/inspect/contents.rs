@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::partitioned::log_records::row_change::{RowChange, has_all, take};
+use crate::partitioned::log_records::values::BadLogRecord;
 use crate::record::TableSchema;
 use crate::record::Value;
-use crate::record::layout::encode;
-use crate::research::inspect::changes::{RowChange, changed};
+use crate::record::layout::{columns_in, encode};
 
 /// The rows of a table as they were at a moment.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ impl Contents {
             RowChange::Delete { key } => self.rows.remove(key).map(drop).ok_or_else(|| missing("deletes")),
             RowChange::Update { key, columns, mut values } => {
                 let row = self.rows.get_mut(key).ok_or_else(|| missing("changes"))?;
-                for column in changed(&self.schema, columns) {
+                for column in columns_in(&self.schema, columns) {
                     let (value, rest) = values.split_at(column.width);
                     row[column.offset..column.offset + column.width].copy_from_slice(value);
                     values = rest;
@@ -106,4 +107,32 @@ impl Contents {
         let values = columns.map(|column| Value::read(column, row).map_or("?".to_owned(), |value| value.to_string()));
         format!("({})", values.collect::<Vec<_>>().join(", "))
     }
+}
+
+/// Gives each change of a record (without its kind byte) to `change`, with its table's number.
+pub(crate) fn each_change<'a>(
+    tables: &[TableSchema],
+    mut bytes: &'a [u8],
+    mut change: impl FnMut(usize, RowChange<'a>) -> Result<(), String>,
+) -> Result<(), String> {
+    while !bytes.is_empty() {
+        let bad = |bad: BadLogRecord| bad.to_string();
+        let operation = take(&mut bytes, 1).map_err(bad)?[0];
+        let number = take(&mut bytes, 2).map_err(bad)?;
+        let number = usize::from(u16::from_le_bytes([number[0], number[1]]));
+        let table = tables.get(number).ok_or_else(|| format!("table number {number} is unknown"))?;
+        let found = RowChange::take(table, operation, &mut bytes).map_err(bad)?;
+        if let RowChange::Update { columns, .. } = found
+            && !has_all(table, columns)
+        {
+            return Err(format!("a change of table `{}` names columns it does not have", table.name));
+        }
+        change(number, found)?;
+    }
+    Ok(())
+}
+
+/// Applies the changes of a record to the contents of all tables.
+pub(crate) fn apply_record(tables: &[TableSchema], contents: &mut [Contents], bytes: &[u8]) -> Result<(), String> {
+    each_change(tables, bytes, |table, change| contents[table].apply(change))
 }

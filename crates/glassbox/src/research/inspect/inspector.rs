@@ -7,10 +7,11 @@ use crate::error::Error;
 use crate::io::{BatchedReads, DirectoryLock, Files, RealFiles};
 use crate::log::{self, LogFound, look_into_log, refused};
 use crate::partitioned::CommandHead;
+use crate::partitioned::log_records::row_change::RowChange;
 use crate::partitioned::log_records::values::{COMMAND, COMMAND_WITHOUT_DIGEST, VALUES};
 use crate::record::TableSchema;
-use crate::research::inspect::changes::{self, RowChange};
-use crate::research::inspect::contents::Contents;
+
+use crate::research::inspect::contents::{Contents, each_change};
 use crate::research::inspect::volume::Recovered;
 use crate::store::{
     CHECKPOINTS, CheckpointBlock, CheckpointFile, MANIFEST, Manifest, NEW_MANIFEST, VolumeEntry, damaged,
@@ -265,7 +266,7 @@ impl Inspector {
         match record.split_first() {
             Some(_) if self.manifest.journal_of.is_some() => found(LogEntry::Entry),
             Some((&VALUES, changes)) => {
-                changes::each(&self.manifest.tables, changes, |table, it| found(LogEntry::Change(table, it)))
+                each_change(&self.manifest.tables, changes, |table, it| found(LogEntry::Change(table, it)))
             }
             Some((&kind @ (COMMAND | COMMAND_WITHOUT_DIGEST), call)) => match CommandHead::split(kind, call) {
                 Some((head, _)) if usize::from(head.procedure) < self.manifest.procedures.len() => {

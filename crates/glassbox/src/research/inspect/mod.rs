@@ -14,7 +14,6 @@
 //!
 //! Nothing is changed: the directory's lock is taken, the log is read by the reader alone, a torn end stays as it is.
 
-mod changes;
 mod contents;
 mod inspector;
 mod summary;
@@ -24,8 +23,8 @@ mod volume;
 pub use crate::record::layout::{describe_type, encode_value};
 pub use crate::record::{BadValue, Value};
 pub use crate::store::{CheckpointEntry, Manifest, ProcedureEntry, VolumeEntry};
-pub(crate) use changes::apply_record;
 pub use contents::Contents;
+pub(crate) use contents::apply_record;
 pub use inspector::{Inspector, Moment};
 pub use summary::{LogSummary, Summary, TableSummary};
 pub use verify::{Verification, VolumeVerification};

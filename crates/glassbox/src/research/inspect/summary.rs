@@ -3,7 +3,7 @@
 use crate::classic::{PAGES, StoreKind};
 use crate::error::Error;
 use crate::log;
-use crate::research::inspect::changes::RowChange;
+use crate::partitioned::log_records::row_change::RowChange;
 use crate::research::inspect::inspector::{Inspector, LogEntry};
 use crate::research::inspect::volume::{Recovered, StoreSummary, VolumeSummary};
 use crate::store::VolumeEntry;
